@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Literal, Required, TypedDict
 
-from aioproducer.security.password import Password
 from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike
+from aioproducer.security.password import Password
 
 
 class ClientOptions(TypedDict, total=False):

@@ -1,6 +1,6 @@
-"""What a client counts and measures, in Kafka's names. Knows no event loop and no network: ``now`` is told to it.
+"""What a client counts and measures, in Kafka's names. Knows no event loop and no network: callers pass ``now``.
 
-Hooks record once per batch, request or answer, never per record; everything else is worked out when somebody asks.
+Hooks record once per batch, request or answer, never per record; everything else is computed when read.
 """
 
 from aioproducer.metrics.catalogue import every_distribution, every_metric

@@ -6,7 +6,7 @@ from aioproducer.metrics.registry import MetricGroup, MetricRegistry
 
 
 class AuthenticationMetrics:
-    """In all, over the connections to all brokers; without TLS and SASL nothing is counted."""
+    """Totals over the connections to all brokers; without TLS and SASL nothing is counted."""
 
     def __init__(self, registry: MetricRegistry, group: MetricGroup) -> None:
         self._successful = registry.sensor()
@@ -28,7 +28,7 @@ class AuthenticationMetrics:
         self._failed.record(1.0, now)
 
     def reauthenticated(self, seconds: float, now: float) -> None:
-        """It took this long."""
+        """Records the duration of a re-authentication."""
         self._reauthenticated.record(seconds * 1000, now)
 
     def reauthentication_failed(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Every metric that a producer can have, before it has them: those of nodes and topics come and go."""
+"""Every metric that a producer can have, including those of nodes and topics, which come and go."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def every_metric() -> list[tuple[MetricName, Metric]]:
 
 
 def every_distribution() -> tuple[Buckets, ...]:
-    """Those that every producer has, without a value."""
+    """The metrics that every producer has, without values."""
     return ProducerMetrics().snapshot(0.0).distributions

@@ -14,7 +14,7 @@ from aioproducer.metrics.metric_name import MetricName
 
 
 class Buckets(NamedTuple):
-    """A distribution at one moment, since the producer was made."""
+    """A distribution at one moment, over the lifetime of the producer."""
 
     name: MetricName
     doc: str
@@ -23,12 +23,12 @@ class Buckets(NamedTuple):
     counts: Sequence[int]
     """How many values were at most as large as each bound; the last one counts them all."""
     sum: float
-    """Of all values."""
+    """The sum of all values."""
 
 
 @final
 class Distribution:
-    """Takes values, and counts them by bounds; there is one count more, of larger values."""
+    """Counts values by bounds, and those beyond the last bound in one more count."""
 
     def __init__(self, name: MetricName, doc: str, bounds: tuple[float, ...]) -> None:
         self.name = name
@@ -38,12 +38,12 @@ class Distribution:
         self._sum: float = 0.0
 
     def record(self, value: float) -> None:
-        """Takes one value."""
+        """Counts one value."""
         self._counts[bisect_left(self.bounds, value)] += 1
         self._sum += value
 
     def buckets(self) -> Buckets:
-        """What was counted so far; any thread may ask."""
+        """The counts so far; any thread may call it."""
         total = 0
         counts: list[int] = []
         for count in list(self._counts):

@@ -34,9 +34,9 @@ def middle_of(bucket: int) -> float:
 
 @final
 class Histogram:
-    """Percentiles, mean and maximum of the last one to two ``window`` seconds, and the count since ever.
+    """Percentiles, mean and maximum of the last one to two ``window`` seconds, and the lifetime count.
 
-    Values are whole numbers; negative ones are taken for 0. ``now`` is in seconds. Asking changes nothing.
+    Values are whole numbers; negative ones are taken for 0. ``now`` is in seconds. Reading changes nothing.
     """
 
     def __init__(self, window: float = 150.0) -> None:

@@ -13,7 +13,8 @@ Tags = tuple[tuple[str, str], ...]
 
 
 class MetricName(NamedTuple):
-    """A name, the group it belongs to, and tags: ``client-id`` always, ``node-id`` or ``topic`` where it is of one."""
+    """A name, the group it belongs to, and tags: ``client-id`` always, ``node-id`` or ``topic`` where it belongs to
+    one."""
 
     name: str
     group: str

@@ -1,4 +1,4 @@
-"""Traffic of connections, in all and per broker (Kafka's ``Selector`` and ``NetworkClient``)."""
+"""Traffic of connections, in total and per broker (Kafka's ``Selector`` and ``NetworkClient``)."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class NetworkMetrics:
         return node
 
     def forget_node(self, node_id: int) -> None:
-        """The broker is gone, or has moved; what its last connection still carries counts in the sums."""
+        """Drops a broker that is gone or has moved; what its last connection still carries counts in the sums."""
         node = self._nodes.pop(node_id, None)
         if node is not None:
             node.group.remove()
 
     def node_answered(self, node_id: int, latency_ms: float, now: float) -> None:
-        """A produce request to this broker was answered."""
+        """Records the answer to a produce request to this broker."""
         node = self._nodes.get(node_id)
         if node is not None:
             node.latency.record(latency_ms, now)

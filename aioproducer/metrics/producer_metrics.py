@@ -27,7 +27,7 @@ TRANSACTIONAL_CALLS = {
     "commit": "commit_transaction",
     "abort": "abort_transaction",
 }
-"""What the metrics of a transactional producer's calls name them, and the calls."""
+"""The calls of a transactional producer that have metrics, by their names in those metrics."""
 
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -41,7 +41,7 @@ def _none() -> int:
 
 @dataclass
 class Gauges:
-    """What is not counted here but read where it is, once there is a producer that runs."""
+    """Figures that are not counted here but read in place, once the producer runs."""
 
     buffer_available: Callable[[], int]
     waiting: Callable[[], int] = _none
@@ -51,7 +51,7 @@ class Gauges:
     metadata_time: Callable[[], float] = lambda: -math.inf
     unreachable_since: Callable[[], float] = lambda: math.nan
     failed: Callable[[], int] = _none
-    """1 when the producer cannot be used any more."""
+    """1 when the producer has failed for good."""
 
 
 class ProducerMetrics:
@@ -110,13 +110,13 @@ class ProducerMetrics:
         self._lingers = registry.sensor()
         group.average_and_max(
             "batch-linger",
-            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless it is full or awaited before",
+            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless full or awaited earlier",
             self._lingers,
             own=True,
         )
         self._record_size = registry.sensor()
         group.average_and_max(
-            "record-size", "bytes of a batch's largest record, if it were sent alone, at most", self._record_size
+            "record-size", "upper bound of the bytes of a batch's largest record, sent alone", self._record_size
         )
         self._records_per_request = registry.sensor()
         group.average("records-per-request", "records in a produce request", self._records_per_request)
@@ -126,11 +126,11 @@ class ProducerMetrics:
             "record-delivered", "records delivered: acknowledged, or written with acks=0", self._delivered, own=True
         )
         self._retries = registry.sensor()
-        group.meter("record-retry", "records whose batch has to be sent again", self._retries)
+        group.meter("record-retry", "records whose batch must be sent again", self._retries)
         self._errors = registry.sensor()
-        group.meter("record-error", "records that failed, before they were part of a batch or after", self._errors)
+        group.meter("record-error", "records that failed, in a batch or before", self._errors)
         self._splits = registry.sensor()
-        group.count_meter("batch-split", "batches split as they were too large for the broker", self._splits)
+        group.count_meter("batch-split", "batches split because they were too large for the broker", self._splits)
         self._latency = registry.sensor()
         group.average_and_max("request-latency", "milliseconds from a produce request to its answer", self._latency)
         self._throttle = registry.sensor()
@@ -142,7 +142,7 @@ class ProducerMetrics:
         )
         group.gauge(
             "producer-failed",
-            "1 when the producer has failed for good: it sends nothing any more; else 0",
+            "1 when the producer has failed for good and sends nothing; else 0",
             lambda now: float(self.gauges.failed()),
             own=True,
         )
@@ -159,7 +159,7 @@ class ProducerMetrics:
         group.count_meter("buffer-exhausted", "records that failed because memory was short", self._exhausted)
         self.memory_wait = WaitingTime(registry.sensor())
         group.gauge(
-            "bufferpool-wait-ratio", "part of the time in which records waited for memory", self.memory_wait.ratio
+            "bufferpool-wait-ratio", "fraction of the time in which records waited for memory", self.memory_wait.ratio
         )
         group.gauge(
             "bufferpool-wait-time-ns-total",
@@ -200,7 +200,7 @@ class ProducerMetrics:
             "nanoseconds in which records waited for metadata",
             self.metadata_wait.total_ns,
         )
-        self._group.gauge("metadata-age", "seconds since metadata last came; NaN before it has", self._metadata_age)
+        self._group.gauge("metadata-age", "seconds since metadata last arrived; NaN before that", self._metadata_age)
         self._group.gauge(
             "unreachable-age",
             "seconds since an attempt to connect failed, if no broker has been connected since; else NaN",
@@ -216,7 +216,7 @@ class ProducerMetrics:
         return self._transaction_seconds[call] * 1e9
 
     def snapshot(self, now: float) -> MetricsSnapshot:
-        """Every metric as it is now."""
+        """Every metric at this moment."""
         return MetricsSnapshot(self.registry.values(now), [self._acknowledgements.buckets(), self._sizes.buckets()])
 
     # What happens
@@ -224,7 +224,7 @@ class ProducerMetrics:
     def batch_sent(
         self, topic: str, *, records: int, size: int, uncompressed: int, largest: int, queued_ms: float, now: float
     ) -> None:
-        """A batch goes out, in whatever attempt. Sizes in bytes, with the batch's header."""
+        """A batch is sent, in any attempt. Sizes are in bytes, including the batch's header."""
         ratio = size / uncompressed
         self._batch_size.record(size, now)
         self._sizes.record(size)
@@ -238,11 +238,11 @@ class ProducerMetrics:
         of_topic.queue_time.record(queued_ms, now)
 
     def batch_lingers(self, milliseconds: float, now: float) -> None:
-        """A batch was opened, and pipeline=auto has chosen how long it waits at most."""
+        """pipeline=auto has chosen the longest wait of a batch just opened."""
         self._lingers.record(milliseconds, now)
 
     def request_sent(self, records: int, now: float) -> None:
-        """A produce request goes out, with this many records in all its batches."""
+        """A produce request is sent, with this many records in all its batches."""
         self._records_per_request.record(records, now)
 
     def request_answered(self, node_id: int, latency_ms: float, throttle_ms: float, now: float) -> None:
@@ -252,7 +252,7 @@ class ProducerMetrics:
         self.network.node_answered(node_id, latency_ms, now)
 
     def batch_delivered(self, records: int, created: float, now: float) -> None:
-        """A batch was acknowledged, or written with acks=0; its first record came when it was ``created``."""
+        """A batch was acknowledged, or written with acks=0; its first record came at ``created``."""
         self._delivered.record(records, now)
         self._acknowledgements.record(now - created)
 
@@ -264,14 +264,14 @@ class ProducerMetrics:
             of_topic.retries.record(count, now)
 
     def records_failed(self, topic: str, count: int, now: float) -> None:
-        """Records have failed for good, in a batch or before they were part of one."""
+        """Records have failed for good, in a batch or before they joined one."""
         self._errors.record(count, now)
         of_topic = self._topics.get(topic)
         if of_topic is not None:
             of_topic.errors.record(count, now)
 
     def buffer_exhausted(self, now: float) -> None:
-        """There was no memory for a record; that it failed is told apart."""
+        """A record found no memory; its failure is recorded separately."""
         self._exhausted.record(1.0, now)
 
     def batch_split(self, now: float) -> None:
@@ -285,6 +285,6 @@ class ProducerMetrics:
         self._transaction_seconds[call] += seconds
 
     def keep_topics(self, topics: Collection[str]) -> None:
-        """Topics that are not among these are not used any more."""
+        """Forgets all topics except these, which are in use."""
         self._topics.keep(topics)
         self.windows.keep(topics)

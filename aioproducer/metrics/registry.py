@@ -14,7 +14,7 @@ Measure = Callable[[float], float]
 
 
 class RecordingLevel(IntEnum):
-    """How much is recorded (metrics.recording.level); a sensor above the level that is configured takes nothing."""
+    """How much is recorded (metrics.recording.level); a sensor above the configured level records nothing."""
 
     INFO = 0
     DEBUG = 1
@@ -22,7 +22,7 @@ class RecordingLevel(IntEnum):
 
 
 class Metric(NamedTuple):
-    """One metric: what it says, in words, and how it is worked out."""
+    """One metric: its description, and how it is computed."""
 
     doc: str
     measure: Measure
@@ -59,12 +59,12 @@ class MetricRegistry:
         return iter(self._metrics.items())
 
     def values(self, now: float) -> dict[MetricName, float]:
-        """Every metric as it is now. Any thread may ask: metrics that come or go meanwhile harm nobody."""
+        """Every metric at this moment. Any thread may call it: metrics may be added and removed meanwhile."""
         return {name: metric.measure(now) for name, metric in list(self._metrics.items())}
 
 
 class MetricGroup:
-    """The metrics of one thing, the producer, a node or a topic: they have their tags in common, and go together."""
+    """The metrics of the producer, a node or a topic: they share their tags, and are removed together."""
 
     def __init__(self, registry: MetricRegistry, group: str, tags: Tags) -> None:
         self._registry = registry
@@ -73,7 +73,7 @@ class MetricGroup:
         self._names: list[MetricName] = []
 
     def gauge(self, name: str, doc: str, measure: Measure, *, own: bool = False) -> None:
-        """A metric that is read where it is."""
+        """A metric whose value is read in place."""
         full = MetricName(name, self._group, self._tags)
         self._registry.add(full, Metric(doc, measure, own))
         self._names.append(full)
@@ -96,7 +96,7 @@ class MetricGroup:
         self.gauge(f"{base}-max", f"largest: {what}", sensor.maximum, own=own)
 
     def remove(self) -> None:
-        """What is measured is gone."""
+        """Removes the metrics."""
         for name in self._names:
             self._registry.remove(name)
         self._names.clear()

@@ -6,15 +6,14 @@ from typing import Any, Protocol
 
 
 class MetricsReporter(Protocol):
-    """What ``metric.reporters`` names: it is handed the producer when that starts, and asks it when it likes.
+    """A reporter of ``metric.reporters``: it gets the producer at its start, and reads the metrics at any time.
 
-    Kafka tells a reporter of each metric that comes and goes; here ``producer.metrics()`` has all there are, and
-    ``producer.health()`` what is not well. A reporter that raises is logged and passed over: metrics are no reason not
-    to deliver.
+    Kafka notifies a reporter of each metric added and removed; here ``producer.metrics()`` has all metrics, and
+    ``producer.health()`` what is wrong. A reporter that raises is logged and skipped: metrics must not stop deliveries.
     """
 
     def init(self, producer: Any) -> None:
-        """The KafkaProducer has started, in the running loop."""
+        """Called when the KafkaProducer has started, in the running loop."""
 
     async def close(self) -> None:
-        """It is closing: everything is delivered or has failed. Cancelled when the time-out of that close is over."""
+        """Called by ``close``, when every record has ended. Cancelled when the time-out of that close is over."""

@@ -16,7 +16,7 @@ _NOTHING: Final = -math.inf
 
 @final
 class Sample:
-    """What was recorded in one window."""
+    """The values recorded in one window."""
 
     def __init__(self, start: float) -> None:
         self.start = start
@@ -28,10 +28,10 @@ class Sample:
 
 @final
 class Sensor:
-    """Takes values; tells their rate, average and maximum over the last ``samples`` windows, and totals since ever.
+    """Records values; gives their rate, average and maximum over the last ``samples`` windows, and lifetime totals.
 
-    ``window`` is metrics.sample.window.ms in seconds, ``samples`` metrics.num.samples. One that is not ``recording``
-    (metrics.recording.level) takes nothing. Asking changes nothing.
+    ``window`` is metrics.sample.window.ms in seconds, ``samples`` metrics.num.samples. It records nothing unless
+    ``recording`` (metrics.recording.level). Reading changes nothing.
     """
 
     def __init__(self, window: float = 30.0, samples: i64 = 2, recording: bool = True) -> None:
@@ -45,7 +45,7 @@ class Sensor:
         """How many there were."""
 
     def record(self, value: float, now: float) -> None:
-        """Takes one value."""
+        """Records one value."""
         if not self._recording:
             return
         self.total += value
@@ -57,7 +57,7 @@ class Sensor:
         else:
             sample = Sample(now)
             samples.append(sample)
-            if len(samples) > self._kept + 1:  # one more than asked for: the oldest counts while it overlaps
+            if len(samples) > self._kept + 1:  # one more than configured: the oldest counts while it overlaps
                 samples.pop(0)
         sample.last = now
         sample.count += 1
@@ -102,7 +102,7 @@ class Sensor:
     def window_size(self, now: float) -> float:
         """The seconds that a rate is over: all windows but the last are taken as whole, however short they were.
 
-        Else the first second of a producer's life would give a rate that no minute can keep.
+        Otherwise the first second of a producer's life would give a rate that no minute can sustain.
         """
         elapsed: float = 0.0
         for sample in self._samples:

@@ -75,7 +75,7 @@ class MetricsSnapshot(Mapping[MetricName, float]):
         )
 
     def topic(self, topic: str) -> MetricsSnapshot:
-        """The metrics of one topic; empty until something is sent to it, and again when it is forgotten."""
+        """The metrics of one topic; empty until a record is sent to it, and again when the topic is forgotten."""
         return self.select(TOPIC_GROUP, topic=topic)
 
     def node(self, node_id: int) -> MetricsSnapshot:

@@ -26,7 +26,7 @@ class TopicMetrics:
             "average: bytes of a batch as sent, divided by its bytes before compression",
             self.compression.average,
         )
-        group.meter("record-retry", "records whose batch has to be sent again", self.retries)
+        group.meter("record-retry", "records whose batch must be sent again", self.retries)
         group.meter("record-error", "records that failed", self.errors)
         group.average_and_max(
             "record-queue-time",
@@ -37,7 +37,7 @@ class TopicMetrics:
 
 
 class TopicTable:
-    """The topics that were sent to and are not forgotten."""
+    """The topics with records sent that are not forgotten."""
 
     def __init__(self, registry: MetricRegistry, tags: Tags) -> None:
         self._registry = registry
@@ -48,7 +48,7 @@ class TopicTable:
         return self._topics.get(topic)
 
     def of(self, topic: str) -> TopicMetrics:
-        """A topic's metrics, made when something is first sent to it."""
+        """A topic's metrics, made when the first batch is sent to it."""
         found = self._topics.get(topic)
         if found is None:
             group = self._registry.group(TOPIC_GROUP, (*self._tags, ("topic", topic)))
@@ -56,6 +56,6 @@ class TopicTable:
         return found
 
     def keep(self, topics: Collection[str]) -> None:
-        """Forgets all others; one that comes back starts from nothing."""
+        """Forgets all other topics; one that comes back starts from zero."""
         for name in [name for name in self._topics if name not in topics]:
             self._topics.pop(name).group.remove()

@@ -1,4 +1,4 @@
-"""Measures the time during which anything waited."""
+"""Measures the time during which at least one record waited."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from aioproducer.metrics.sensor import Sensor
 
 
 class WaitingTime:
-    """The time during which anybody waited, however many did: what Kafka measures for the one thread that sends.
-
-    Times in seconds, the total in nanoseconds, as Kafka has it.
+    """The time during which at least one record waited; Kafka measures the same for its one sending thread. Times are
+    in seconds, the total in nanoseconds, as in Kafka.
     """
 
     def __init__(self, sensor: Sensor) -> None:
@@ -16,7 +15,7 @@ class WaitingTime:
         self._since: float | None = None
 
     def tell(self, waiting: bool, now: float) -> None:
-        """Somebody waits from now on, or nobody does any more."""
+        """The first wait begins, or the last one ends."""
         if self._since is not None:
             self._sensor.record(now - self._since, now)
         self._since = now if waiting else None

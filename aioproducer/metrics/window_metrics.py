@@ -9,7 +9,7 @@ from aioproducer.metrics.registry import Measure, MetricGroup, MetricRegistry
 
 
 class WindowMetrics:
-    """How often windows were learned and lost, and the windows themselves where they are not the default."""
+    """How often windows were learned and lost, and the windows that differ from the default."""
 
     def __init__(self, registry: MetricRegistry, tags: Tags) -> None:
         self._registry = registry
@@ -21,13 +21,13 @@ class WindowMetrics:
         group = registry.group(PRODUCER_GROUP, tags)
         group.gauge(
             "in-flight-windows-discovered-total",
-            "in all: answers that told another window for a partition than it had (KIP-1269)",
+            "in all: answers that announced a new window for a partition (KIP-1269)",
             lambda now: float(self._discovered),
             own=True,
         )
         group.gauge(
             "in-flight-windows-reset-total",
-            "in all: windows that are 5 again, as the leader changed or its connection was lost",
+            "in all: windows reset to 5, as the leader changed or its connection was lost",
             lambda now: float(self._reset),
             own=True,
         )
@@ -36,12 +36,12 @@ class WindowMetrics:
         self._discovered += 1
 
     def reset(self, topic: str, partition: int) -> None:
-        """Nothing is known of the partition's leader any more."""
+        """Counts the loss of a partition's window."""
         self._reset += 1
         self.forget(topic, partition)
 
     def show(self, topic: str, partition: int, window: Measure, in_flight: Measure) -> None:
-        """Publishes a partition's window, and how many of its batches are within."""
+        """Publishes a partition's window, and how many batches it holds."""
         self.forget(topic, partition)
         self._partitions[topic, partition] = window, in_flight
         self._publish(topic, partition)
@@ -52,7 +52,7 @@ class WindowMetrics:
         group = self._shown[topic, partition] = self._registry.group(PARTITION_GROUP, tags)
         group.gauge(
             "in-flight-window",
-            "batches that may be under way, as the leader announced; partitions with the default of 5 have no metric",
+            "batches that may be under way, as the leader announced; partitions with the default of 5 have none",
             window,
             own=True,
         )

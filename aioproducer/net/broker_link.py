@@ -29,12 +29,12 @@ class LinkState(Enum):
     CLOSED = "closed"
 
 
-_READY: Final = LinkState.READY  # asked for several times a request: to look a member up takes a while
+_READY: Final = LinkState.READY  # read several times a request: looking an enum member up is slow
 
 
 @final
 class BrokerLink:
-    """What its users see of a broker. The connection is made and watched over by its task (``link_task.py``).
+    """A broker as its users see it. Its task makes and watches the connection (``link_task.py``).
 
     ``on_change(link)`` is called at each change of its state.
     """
@@ -47,22 +47,22 @@ class BrokerLink:
         self.max_in_flight = max_in_flight
         self.state = LinkState.IDLE
         self.changed_at = -math.inf
-        """Since when it is in its state."""
+        """When it entered its present state."""
         self.wanted = asyncio.Event()
-        """Somebody wants a connection."""
+        """A caller wants a connection."""
         self.connection: Connection | None = None
-        """The one there is, when it can be used."""
+        """The present connection, while it is usable."""
         self.reauthenticating = False
-        """The client says anew who it is: nothing else may be sent until it has."""
+        """The client re-authenticates: nothing else may be sent until it has finished."""
         self.resting = False
-        """The connection ends, or has ended, because nobody needed it."""
+        """The connection ends, or has ended, because it was idle."""
         self.api_versions = NodeApiVersions(str(self))
-        """What the broker said when it was connected to last."""
+        """The broker's answer at the last connection."""
         self.throttled_until = 0.0
         self.failures = 0
-        """Attempts to connect in a row that came to nothing."""
+        """Attempts to connect that failed in a row."""
         self.unreached = False
-        """The last attempt to connect came to nothing."""
+        """The last attempt to connect failed."""
         self.last_error: KafkaError | None = None
         self.backoff_until = -math.inf
         self._on_change = on_change
@@ -74,7 +74,7 @@ class BrokerLink:
         return f"{self.address}" + (f" (node {self.node_id})" if self.node_id >= 0 else "")
 
     def want(self) -> None:
-        """Connect, if it is not being done."""
+        """Connects, unless that is under way."""
         if self.state is LinkState.IDLE:
             self.wanted.set()
 
@@ -82,7 +82,7 @@ class BrokerLink:
         return self.state is _READY and not self.reauthenticating
 
     def load(self) -> tuple[bool, int]:
-        """What is least where a request is answered soonest: a throttled link comes after all others."""
+        """Lowest for the link that answers soonest; a throttled link comes after all others."""
         return self.throttled_until > self._loop.time(), self.in_flight()
 
     def in_flight(self) -> int:
@@ -101,11 +101,11 @@ class BrokerLink:
         )
 
     def writable(self) -> bool:
-        """Whether the broker reads what it is sent; False without a connection."""
+        """Whether the broker reads what is sent to it; False without a connection."""
         return self.connection is not None and self.connection.writable
 
     def throttle(self, milliseconds: int) -> None:
-        """The broker asks to be left alone for this long (KIP-219)."""
+        """The broker throttles the client for this long (KIP-219)."""
         if milliseconds > 0 and self.state is not LinkState.CLOSED:
             until = self._clock.tick(self._loop.time() + milliseconds / 1000)
             self.throttled_until = max(self.throttled_until, until)
@@ -122,7 +122,7 @@ class BrokerLink:
             self._unthrottle = None
 
     def send(self, request: InFlightRequest, *, expect_response: bool = True) -> None:
-        """Sends on the connection there is; NetworkException if there is none."""
+        """Sends on the present connection; NetworkException if there is none."""
         if self.connection is None:
             raise NetworkException(f"not connected to {self}")
         self.connection.send(request, expect_response=expect_response)
@@ -141,12 +141,12 @@ class BrokerLink:
             self.connection.close(error)
 
     def rest(self) -> None:
-        """Nobody needs this connection at present; that is no failure."""
+        """Closes a connection that nothing needs at present; this is no failure."""
         self.resting = True
         self.disconnect(NetworkException(f"{self} is not needed any more"))
 
     def retire(self, error: KafkaError) -> None:
-        """For good: nothing new is sent, and the connection ends when what is under way was answered, or timed out.
+        """Closes for good: sends nothing new, and ends the connection once all requests were answered or timed out.
 
         The connection task is not needed for that.
         """
@@ -155,22 +155,22 @@ class BrokerLink:
             self.connection.close_when_answered(error)
 
     def abort(self, error: KafkaError) -> None:
-        """For good, and at once."""
+        """Closes for good, at once."""
         self.end()
         self.disconnect(error)
 
     def end(self) -> None:
-        """For good: nothing new is sent."""
+        """Marks the link closed for good: it sends nothing new."""
         self.state = LinkState.CLOSED
         self._forget_throttle()
 
     def change(self, state: LinkState) -> None:
-        """Its task has brought it into this state."""
+        """Called by the link's task at each change of state."""
         if state is not self.state:
             self.changed_at = self._loop.time()
         self.state = state
         self.changed()
 
     def changed(self) -> None:
-        """Tells that it may be otherwise than before."""
+        """Reports a possible change."""
         self._on_change(self)

@@ -45,18 +45,18 @@ R = TypeVar("R", bound=Response)
 
 
 HEAD_START = 1.0
-"""Seconds: brokers that are there answer sooner, be it from the other side of the world."""
+"""Seconds: a live broker answers sooner, even from the other side of the world."""
 
 
 class KafkaClient:
-    """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer
-    that is in force. Before it is, ``follow(cluster)`` is gone through, and the loop has turns between its steps.
-    ``on_refused(error)`` each time that a broker does not believe who the client is, or the client the broker: whoever
-    waits for metadata waits in vain then, as far as anybody can tell.
+    """Links and metadata. ``on_link(link)`` reports every change of a link, ``on_metadata()`` every answer that takes
+    effect. Before an answer takes effect, the client runs ``follow(cluster)``, with turns of the loop between its
+    steps. ``on_refused(error)`` reports each failed authentication, of the client or of the broker: metadata may then
+    never arrive.
 
     Bootstrap servers are links with negative ids; they serve until the cluster's own brokers are known, and again when
     none of those can be reached (KIP-899) or gives metadata (KIP-1102), unless metadata.recovery.strategy=none.
-    ``creates_topics``: topics that are asked for may be created by the brokers.
+    ``creates_topics``: asking for a topic may make the brokers create it.
     """
 
     def __init__(
@@ -92,24 +92,24 @@ class KafkaClient:
         )
         self._security = ClientSecurity(config, random)
         self.links: dict[int, BrokerLink] = {}
-        """To the brokers that are known, by id; bootstrap servers have ids below 0."""
+        """Links to the known brokers, by id; bootstrap servers have ids below 0."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._retired: list[BrokerLink] = []
-        """Links to brokers that are gone or have moved, until what was under way there has ended."""
+        """Links to brokers that are gone or have moved, until their requests have ended."""
         self.metadata_error: KafkaError | None = None
         """Why the last metadata request failed, if it did."""
         self.unreachable_since = math.nan
-        """When an attempt to connect failed, no broker having been connected then or since; NaN while one is."""
+        """When an attempt to connect failed with no broker connected then or since; NaN while one is connected."""
         self.news = News()
-        """Of links and metadata."""
+        """Changes of links and metadata."""
         self._next_try = 0.0
-        """From when on to connect to another broker as well, because the others take too long."""
+        """When to connect to one more broker, because the others take too long."""
         self._update = asyncio.Event()
         self._turn = itertools.count(random.randrange(1 << 16))
         self._bootstrap = parse_addresses(config.bootstrap_servers)
 
     def start(self) -> None:
-        """Begins to look for the cluster."""
+        """Starts to look for the cluster."""
         if self._config.client_dns_lookup == "use_all_dns_ips":
             self._add_bootstrap(self._bootstrap)
         self._supervisor.launch(self._keep_metadata(), "aioproducer metadata")
@@ -119,15 +119,15 @@ class KafkaClient:
         return sum(link.in_flight() for link in self._all_links())
 
     def transaction_version(self, node_id: int | None) -> int | None:
-        """The cluster's ``transaction.version`` as this node said when it was connected to last; 0 if it knows none.
+        """The cluster's ``transaction.version`` as this node reported at the last connection; 0 if it knows none.
 
-        None of a node that is unknown, or was not connected to yet.
+        None for a node that is unknown or was never connected.
         """
         versions = self._versions_of(node_id)
         return None if versions is None else versions.finalized("transaction.version")
 
     def speaks(self, node_id: int | None, api: ApiKey, version: int) -> bool:
-        """Whether the node, as far as is known of it, does not lack this version of an API."""
+        """Whether the node is not known to lack this version of an API."""
         versions = self._versions_of(node_id)
         return versions is None or versions.newest(api) >= version
 
@@ -136,7 +136,7 @@ class KafkaClient:
         return None if link is None or not link.api_versions.known() else link.api_versions
 
     def node_told(self, node: Node) -> None:
-        """Somebody named a broker, as coordinators are: it may be one that no metadata has told of yet."""
+        """Makes a link to a broker that an answer named, such as a coordinator: metadata may not have it yet."""
         if node.node_id not in self.links:
             self._add_link(node.node_id, node.address)
 
@@ -154,7 +154,7 @@ class KafkaClient:
         return any(link.ready() for link in self.links.values())
 
     def unreachable(self) -> str:
-        """What stands between us and the cluster, in words; empty if nothing does that we know of."""
+        """Why the cluster cannot be reached, in words; empty if no reason is known."""
         if self.reachable():
             return ""
         errors = [str(link.last_error) for link in self.links.values() if link.last_error is not None]
@@ -163,15 +163,15 @@ class KafkaClient:
         return "" if self.metadata.version else "no broker has answered yet"
 
     async def any_ready(self) -> BrokerLink:
-        """A link that is ready, with as little to do as can be; connects if there is none.
+        """The ready link with the fewest requests; connects if there is none.
 
-        One at a time, and each has HEAD_START seconds before the next is tried beside it: one that swallows everything
-        keeps its socket.connection.setup.timeout.ms, but not us from the others.
+        Tries one broker at a time, and the next one beside it after HEAD_START seconds. A broker that never answers
+        uses up its own socket.connection.setup.timeout.ms but does not delay the others.
         """
         while True:
             ready = [link for link in self.links.values() if link.ready()]
             if ready:
-                # Not always the same of those with as much to do: that one may be the one that does not answer.
+                # Ties take turns: always the same link might be one that does not answer.
                 start = next(self._turn) % len(ready)
                 return min(ready[start:] + ready[:start], key=BrokerLink.load)
             now = self._loop.time()
@@ -186,7 +186,7 @@ class KafkaClient:
                     await self.news.next()
 
     def _candidates(self) -> list[BrokerLink]:
-        """Who may be asked about the cluster."""
+        """The links that may be asked about the cluster."""
         links = list(self.links.values())
         return links if self._config.rebootstraps else [link for link in links if link.node_id >= 0] or links
 
@@ -195,7 +195,7 @@ class KafkaClient:
     ) -> R:
         """Asks one broker, or any; what it answers, or TimeoutException after request.timeout.ms.
 
-        ``at_most`` bounds the version that is spoken.
+        ``at_most`` bounds the version.
         """
         allowed = self._config.request_timeout_ms / 1000
         try:
@@ -219,7 +219,7 @@ class KafkaClient:
             await self.news.next(node_id)
 
     async def close(self, grace: float = 0.0) -> None:
-        """Closes every connection; the tasks are the supervisor's to stop.
+        """Closes every connection; the supervisor stops the tasks.
 
         What was written without an answer to come (acks=0) gets ``grace`` seconds to leave the sockets.
         """
@@ -229,7 +229,7 @@ class KafkaClient:
             self.abort(NetworkException("the client was closed"))
 
     def abort(self, error: KafkaError) -> None:
-        """Drops every connection at once; whatever is under way ends with ``error`` as the reason."""
+        """Drops every connection at once; all requests end with ``error`` as the reason."""
         for link in self._all_links():
             link.abort(error)
 
@@ -257,7 +257,7 @@ class KafkaClient:
     def _drop_link(self, node_id: int, reason: str) -> None:
         link = self.links.pop(node_id)
         self._metrics.forget_node(node_id)
-        self.news.tell()  # those that wait for it to be ready wait in vain
+        self.news.tell()  # nothing else ends the waits for this link
         self._supervisor.cancel(self._tasks.pop(node_id))
         link.retire(NetworkException(f"{link} {reason}"))
         self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]
@@ -279,7 +279,7 @@ class KafkaClient:
         self._on_link(link)
 
     async def _keep_metadata(self) -> None:
-        """The metadata task: asks when the rules say so, and takes the answers in."""
+        """The metadata task: asks when the rules say so, and applies the answers."""
         if not self.links:
             await self._find_canonical_bootstrap()
         while True:
@@ -320,7 +320,7 @@ class KafkaClient:
         self._add_bootstrap(list(dict.fromkeys(itertools.chain.from_iterable(found))))
 
     def _rebootstrap(self, why: str) -> None:
-        """Starts from bootstrap.servers again; requests under way at brokers known until now still end there."""
+        """Starts from bootstrap.servers again; requests to the brokers known until now still end there."""
         if not self.metadata.cluster.nodes:
             return
         log.warning("%s: starting again from bootstrap.servers", why, extra={"kafka": {"event": "rebootstrap"}})
@@ -359,7 +359,7 @@ class KafkaClient:
         for node_id, node in nodes.items():
             if node_id not in self.links:
                 self._add_link(node_id, node.address)
-        # Else another connection would be made, and closed, for each request until they have authenticated again.
+        # Otherwise each request would open and close another connection until they have re-authenticated.
         if any(link.node_id >= 0 and not link.reauthenticating for link in self.links.values()):
             self._rest_bootstrap()
 
@@ -370,6 +370,6 @@ class KafkaClient:
 
 
 def _rank(link: BrokerLink) -> tuple[bool, float]:
-    """Who is tried first: a broker of the cluster that could be reached; then whoever was tried longest ago, so that
-    those that are gone keep nobody from the others, nor from the bootstrap servers."""
+    """The order of attempts: first a broker of the cluster whose last attempt did not fail; then the one tried longest
+    ago, so that dead brokers do not keep the client from the others or from the bootstrap servers."""
     return link.node_id < 0 or link.failures > 0, link.changed_at

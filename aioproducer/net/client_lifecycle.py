@@ -1,4 +1,4 @@
-"""The life of a client that is asked for one thing at a time, as its users see it: the admin client and the reader."""
+"""The life of a client that makes one request at a time, as its users see it: the admin client and the reader."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ClientLifecycle(Generic[C]):
         await self.close()
 
     def _client(self) -> RetryingClient:
-        """What carries requests out; IllegalStateException before the start and after the end."""
+        """The client that sends requests; IllegalStateException before the start and after the end."""
         if self._retrying is None:
             raise IllegalStateException(f"the {self._name} is not started: use 'async with' or 'await start()'")
         return self._retrying

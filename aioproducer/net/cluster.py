@@ -46,7 +46,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Brokers, and the topics that were asked for. ``errors`` are the topics the brokers gave no metadata for."""
+    """Brokers, and the requested topics. ``errors`` are the topics the brokers gave no metadata for."""
 
     nodes: Mapping[int, Node] = field(default_factory=dict)
     topics: Mapping[str, TopicMetadata] = field(default_factory=dict)

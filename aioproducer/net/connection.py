@@ -34,7 +34,7 @@ _NO_LINGER: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 
 @final
 class _Guard:
-    """For methods that the event loop calls: it would only log an unforeseen error, and waiters would wait on."""
+    """For methods that the event loop calls: it would only log an unforeseen error, and waiters would never end."""
 
     def __init__(self, on_crash: Callable[[BaseException], None]) -> None:
         self._on_crash = on_crash
@@ -53,12 +53,11 @@ class _Guard:
 class Connection:
     """Frames on a socket.
 
-    Anything that does not fit (a time-out, an answer out of turn, bytes that are no message) closes the connection, and
-    every request without an answer ends with NetworkException: whether the broker acted on it is not known.
-    ``on_closed(error)`` is called once, after that; ``on_room()`` when there may be room for a request that nobody else
-    tells of: a full socket takes bytes again, or a call was answered;
-    ``on_throttled(milliseconds)`` when an answer asks to be left alone for this long;
-    ``on_crash(error)`` with what a handler raised, which is a bug.
+    Any violation (a time-out, an answer out of turn, bytes that are no message) closes the connection, and every
+    request without an answer ends with NetworkException: whether the broker acted on it is not known.
+    ``on_closed(error)`` is called once, after that; ``on_room()`` when there may be room for a request and nothing else
+    reports it: a full socket takes bytes again, or a call was answered; ``on_throttled(milliseconds)`` when an answer
+    throttles the client; ``on_crash(error)`` with what a handler raised, which is a bug.
     """
 
     def __init__(
@@ -90,9 +89,9 @@ class Connection:
         self._requests = RequestFrames(client_id)
         self._frames = FrameReader(VERSIONS_RESPONSE, gathers=True, limit_of=self._largest_answer)
         self._read: bytes | memoryview | None = None
-        """The large answer that is being read, to the oldest request."""
+        """The large answer being read, which belongs to the oldest request."""
         self._unread: deque[bytes | memoryview] = deque()
-        """What had come with it. The socket is not read from until it is read."""
+        """Bytes that arrived with it. The socket is not read until they are."""
         self._receiving = True
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -100,17 +99,18 @@ class Connection:
         self._timer: asyncio.TimerHandle | None = None
         self._turn = Turn(self._loop)
         self._stuck_at: float = math.inf
-        """When a full socket counts as one that nobody reads from; requests without response (acks=0) wait for it."""
+        """When a full socket counts as one that the broker does not read; requests without response (acks=0) wait for
+        it."""
         self.error: KafkaError | None = None
         """Why it is closed; None while it is open."""
         self.unsettled = False
-        """Whether its end leaves open what became of a request. Of those without response that is never known."""
+        """Whether its end leaves the fate of a request open. Without responses the fate is never known."""
         self._last_words: KafkaError | None = None
         self.ended: asyncio.Future[None] = self._loop.create_future()
         """Done when it is closed and the event loop has let go of the socket."""
 
     def send(self, request: InFlightRequest, *, expect_response: bool = True) -> None:
-        """Writes a request, which is told its end. Without a response to come, it has none."""
+        """Writes a request and reports its end to it. A request without response has no end to report."""
         transport = self._transport
         if transport is None or self.error is not None or self._last_words is not None:
             raise self.error or self._last_words or NetworkException(f"not connected to {self.peer}")
@@ -127,7 +127,8 @@ class Connection:
                 self._timer = self._loop.call_at(request.deadline, self._check_timeout)
         else:
             self.unsettled = True
-        # In one go: the broker would be woken for each piece. What closes already loses it, and says so later.
+        # In one go: each piece would wake the broker. A closing transport drops the write; `connection_lost` reports
+        # it.
         if not transport.is_closing():
             transport.writelines(parts)
             if transport.get_write_buffer_size() > self._write_buffer and not transport.is_closing():
@@ -140,7 +141,7 @@ class Connection:
         future: asyncio.Future[R] = self._loop.create_future()
 
         def settle(response: R | None, error: KafkaError | None) -> None:
-            if not future.done():  # else its caller was cancelled
+            if not future.done():  # otherwise its caller was cancelled
                 if error is not None:
                     future.set_exception(error)
                 else:
@@ -161,9 +162,10 @@ class Connection:
     def close(self, error: KafkaError, *, graceful: bool = False) -> None:
         """Ends the connection; everything still in flight ends with ``error`` as the reason.
 
-        What the socket has not taken is dropped, unless ``graceful``. While a request waits for its answer, so is what
-        the kernel has not sent: sent again over another connection, the request must not reach the broker twice. A
-        connection without one may carry the last records of acks=0, which nobody sends again: the kernel sends them.
+        What the socket has not taken is dropped, unless ``graceful``. While a request waits for its answer, what the
+        kernel has not sent is dropped, too: the request is sent again over another connection and must not reach the
+        broker twice. A connection without such a request may carry the last records of acks=0, which are never sent
+        again: the kernel sends them.
         """
         if self.error is not None:
             return
@@ -191,7 +193,7 @@ class Connection:
         self._on_closed(self, error)
 
     def unsent(self) -> int:
-        """Bytes that wait for the socket to take them."""
+        """Bytes that the socket has not taken yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def abort(self) -> None:
@@ -259,10 +261,10 @@ class Connection:
                 self.close(error)
 
     def _largest_answer(self, number: int) -> int:
-        """Of a frame that comes after so many that are not taken yet."""
+        """The size limit of the frame that comes ``number`` frames after those not processed yet."""
         place = number + len(self._unread) + (0 if self._read is None else 1)
         if place >= len(self.in_flight):
-            return VERSIONS_RESPONSE  # nobody has asked for it
+            return VERSIONS_RESPONSE  # no open request expects it
         return APIS[self.in_flight[place].api_key].largest_response
 
     def _received(self, frame: bytes | memoryview) -> None:
@@ -273,7 +275,7 @@ class Connection:
 
     def _answer(self, frame: bytes | memoryview) -> None:
         if not self.in_flight:
-            raise SchemaException(f"{self.peer} sent {len(frame)} bytes that nobody asked for")
+            raise SchemaException(f"{self.peer} sent {len(frame)} bytes that answer no request")
         request = self.in_flight[0]
         if len(frame) < 4:
             raise SchemaException(f"{self.peer} answered {request.name} with {len(frame)} bytes")
@@ -361,7 +363,7 @@ class Connection:
     def pause_writing(self) -> None:
         with self._guard:
             self.writable = False
-            if self.error is None:  # else nothing is waited for
+            if self.error is None:  # otherwise no answer is due
                 self._stuck_at = self._loop.time() + self.request_timeout
                 if self._timer is None:
                     self._timer = self._loop.call_at(self._stuck_at, self._check_timeout)
@@ -379,5 +381,5 @@ def _abort(transport: asyncio.Transport) -> None:
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         except OSError:
-            pass  # it is closed already
+            pass  # already closed
     transport.abort()

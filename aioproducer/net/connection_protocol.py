@@ -20,7 +20,7 @@ _CALLS = (
 class ConnectionProtocol(asyncio.BufferedProtocol):
     """A connection as the ``BufferedProtocol`` that asyncio wants, which a compiled class cannot be.
 
-    Its methods are the connection's own, so nothing is handed on.
+    Its methods are the connection's own, so no call is forwarded.
     """
 
     def __init__(self, connection: Connection) -> None:

@@ -22,7 +22,7 @@ _KEYS_AT_ONCE = 1000
 
 
 class Coordinators:
-    """Remembers them until somebody finds that it is another."""
+    """Remembers each coordinator until a request finds that it has moved."""
 
     def __init__(self, client: KafkaClient) -> None:
         self._client = client
@@ -32,7 +32,7 @@ class Coordinators:
         self._nodes.pop((key_type, key), None)
 
     def known(self, key_type: int, key: str) -> int | None:
-        """The node's id, if it has been found."""
+        """The node's id, if known."""
         return self._nodes.get((key_type, key))
 
     async def find(self, key_type: int, key: str) -> int:

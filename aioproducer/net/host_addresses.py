@@ -32,7 +32,7 @@ def _is_ip(host: str) -> bool:
 
 
 def in_turn(found: Sequence[str], last: str | None) -> list[str]:
-    """In the order in which they are to be tried: the one connected to last, which was lost, comes after all others."""
+    """The order in which to try them: the address of the last, lost connection comes after all others."""
     if last not in found:
         return list(found)
     after = found.index(last) + 1
@@ -40,7 +40,7 @@ def in_turn(found: Sequence[str], last: str | None) -> list[str]:
 
 
 async def canonical(address: Address) -> list[Address]:
-    """The host by the names that its IP addresses have, as Kerberos needs them; as it was given if that fails."""
+    """The host under the canonical names of its IP addresses, as Kerberos needs them; unchanged if that fails."""
     loop = asyncio.get_running_loop()
     try:
         names = [await loop.getnameinfo((host, address.port), socket.NI_NUMERICSERV) for host in await resolve(address)]

@@ -18,13 +18,13 @@ AT_ONCE: Final = 8192
 """Bytes of an answer that are read in one go."""
 
 Handler = Callable[[Any, KafkaError | None], None]
-"""Told the response, or the error that ended the request; exactly once."""
+"""Receives the response, or the error that ended the request; called exactly once."""
 
 
 class InFlightRequest:
-    """What a connection knows of a request: when it was sent, and until when it is waited for (times are the loop's).
+    """A connection's view of a request: when it was sent, and how long to wait for its answer (times are the loop's).
 
-    What it says, and what is done with its answer, is a subclass's. It ends exactly once: with ``read`` and then
+    Subclasses define its message and handle its answer. It ends exactly once: with ``read`` and then
     ``answered``, or with ``failed``. Subclasses are compiled with it, so that none of these is a call of Python.
     """
 
@@ -56,7 +56,7 @@ class InFlightRequest:
         raise NotImplementedError
 
     def answered(self) -> None:
-        """What was read holds."""
+        """Accepts what was read."""
         raise NotImplementedError
 
     def failed(self, error: KafkaError) -> None:

@@ -1,4 +1,4 @@
-"""The task that keeps a connection to a broker while one is wanted."""
+"""The task that keeps a connection to a broker while one is needed."""
 
 from __future__ import annotations
 
@@ -39,20 +39,19 @@ except PackageNotFoundError:
     SOFTWARE_VERSION = "0"
 
 REAUTHENTICATION_INTERVAL: Final = 1.01
-"""Seconds from one renewal of a session to the next, at least: brokers refuse a second one within a second, by their
-own clock (Kafka's ``KafkaChannel``)."""
+"""The least seconds between two renewals of a session: brokers refuse a second one within a second by their own clock
+(Kafka's ``KafkaChannel``)."""
 
 
 class LinkTask:
-    """Connects a link when somebody wants it, learns what the broker speaks, says who the client is, and tells each
-    change of state.
+    """Connects a link on demand, learns the broker's API versions, authenticates, and reports each change of state.
 
-    The name is resolved for every attempt, and each of its addresses has socket.connection.setup.timeout.ms: one that
-    swallows everything does not keep it from the next.
+    The name is resolved for every attempt, and socket.connection.setup.timeout.ms applies to each address: one that
+    never answers does not block the next.
 
-    After a connection is lost or could not be made, it waits (reconnect.backoff.ms, doubling) and is idle again: it
-    connects anew only if somebody still wants it. The log hears of a broker once when it cannot be reached, and once
-    when it can be again. ``on_crash(error)`` is told of bugs in what the event loop calls.
+    After a lost connection or a failed attempt it backs off (reconnect.backoff.ms, doubling) and is idle again: it
+    reconnects only if a connection is still wanted. It logs once when a broker cannot be reached, and once when it is
+    reached again. ``on_crash(error)`` reports bugs in the loop's callbacks.
     """
 
     def __init__(
@@ -69,9 +68,9 @@ class LinkTask:
         self._config = config
         self._security = security
         self._session_due: float | None = None
-        """When the broker wants to be told anew who the client is."""
+        """When the session must be renewed."""
         self._renewable_at = -math.inf
-        """From when on it lets itself be told."""
+        """When the broker accepts the next renewal."""
         self._backoff = ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random)
         self._on_crash = on_crash
         self._metrics = metrics
@@ -83,7 +82,7 @@ class LinkTask:
         self._clock = LoopClock(self._loop)
 
     async def run(self) -> None:
-        """Never ends by itself."""
+        """Runs until cancelled."""
         link = self._link
         while True:
             link.change(LinkState.IDLE)
@@ -119,7 +118,7 @@ class LinkTask:
         return fields
 
     async def _connect(self) -> None:
-        """To the first of the host's addresses that can be had; NetworkException or TimeoutException if none can."""
+        """Connects to the first address of the host that accepts; NetworkException or TimeoutException if none does."""
         config = self._config
         longest = config.socket_connection_setup_timeout_max_ms / 1000
         allowed = min(config.socket_connection_setup_timeout_ms / 1000 * 2 ** min(self._link.failures, 20), longest)
@@ -150,10 +149,10 @@ class LinkTask:
                 self._tune(transport.get_extra_info("socket"))
                 await self._negotiate(connection)
                 await self._authenticate(connection)
-            if connection.error is not None:  # lost in the very tick in which it became usable
+            if connection.error is not None:  # lost in the same tick in which it became usable
                 raise connection.error
         except (OSError, OverflowError, KafkaError, asyncio.CancelledError) as error:
-            # Whatever was reached by then: nothing of it may stay open.
+            # However far it got, nothing may stay open.
             reason = self._security.refusal(str(self._link), error) or self._explained(error, allowed)
             if isinstance(reason, AuthenticationException):
                 self._metrics.authentications.failed(self._loop.time())
@@ -178,10 +177,10 @@ class LinkTask:
             )
         if isinstance(error, asyncio.CancelledError):
             return NetworkException(f"the client stopped while it connected to {self._link}")
-        # Not only OSError: a host name may be none (UnicodeError), a port that a broker told us out of range.
+        # Not only OSError: a host name may be invalid (UnicodeError), and a port from a broker's metadata out of range.
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         if isinstance(error, ConnectionRefusedError):
-            why = os.strerror(errno.ECONNREFUSED)  # asyncio and uvloop have their own words for it
+            why = os.strerror(errno.ECONNREFUSED)  # asyncio and uvloop word it differently
         if isinstance(error, socket.gaierror) and self._link.node_id >= 0:
             why += "; the cluster gave this address for the node: see advertised.listeners of the broker"
         failed = NetworkException(f"cannot connect to {self._link}: {why}")
@@ -189,7 +188,7 @@ class LinkTask:
         return self._hung_up(failed) if ended else failed
 
     def _hung_up(self, error: KafkaError) -> KafkaError:
-        """What to say where the first request, or TLS's first words, were answered by the end of the connection."""
+        """The error for a connection that ended during the first request or the TLS handshake."""
         if not isinstance(error, NetworkException):
             return error
         protocol = self._config.security_protocol
@@ -202,7 +201,7 @@ class LinkTask:
             str(self._link),
             client_id=self._config.client_id,
             request_timeout=self._config.request_timeout_ms / 1000,
-            # Beyond one request that waits for the socket, a slow broker gets nothing more into our memory.
+            # At most one request waits for the socket, so a slow broker takes up no more of our memory.
             write_buffer=self._config.max_request_size,
             on_closed=self._connection_closed,
             on_room=self._has_room,
@@ -228,7 +227,7 @@ class LinkTask:
             older = min(spoken.get(ApiKey.API_VERSIONS, 0), newest)
             response = await connection.call(request, ApiVersionsResponse, older)
         if response.error_code != ErrorCode.NONE:
-            raise error_for(response.error_code, f"{self._link} refused to tell its API versions")
+            raise error_for(response.error_code, f"{self._link} refused to report its API versions")
         self._link.api_versions = NodeApiVersions(str(self._link), response)
 
     async def _authenticate(self, connection: Connection) -> None:
@@ -236,10 +235,9 @@ class LinkTask:
         self._session_due = None if again_in is None else self._clock.tick(self._loop.time() + again_in)
 
     async def _reauthenticate(self, connection: Connection) -> None:
-        """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it. A session that
-        the broker will not renew yet, as it is so short, ends, and is renewed a little later.
-
-        It does not count as use of the connection: one that is idle stays idle, and is closed when its time is over.
+        """Open requests are answered meanwhile, and no other is sent: the broker would refuse it. A session so short
+        that the broker will not renew it yet expires, and is renewed a little later. Renewal does not count as use: an
+        idle connection stays idle, and is closed when its time is over.
         """
         idle_since = None if connection.in_flight else connection.last_active
         answers_due = connection.answers + len(connection.in_flight)
@@ -267,29 +265,29 @@ class LinkTask:
         self._link.changed()
 
     def _has_room(self) -> None:
-        if self._link.ready():  # else only what makes it ready goes out
+        if self._link.ready():  # otherwise only the set-up requests are sent
             self._link.changed()
 
     def _connection_closed(self, connection: Connection, error: KafkaError) -> None:
         link = self._link
         if link.connection is not connection:
-            return  # it never came so far as to be used
+            return  # it was never usable
         link.connection = None
         useful = connection.answers > self._answers_to_connect
         if useful:
-            # It was of use, so this is a new trouble and not the old one going on.
+            # It was usable, so this is a new failure and not the previous one continuing.
             link.failures = 0
             self._reported = False
         if link.state is LinkState.CLOSED:
             pass
         elif link.resting or (useful and not connection.unsettled and not isinstance(error, AuthenticationException)):
-            # Nobody needed it just now, and brokers close idle connections, too. Should this one be gone for good, who
-            # connects next will find out.
+            # Nothing needed it just now, and brokers close idle connections, too. If the broker is gone for good, the
+            # next attempt to connect fails.
             link.failures = 1
         else:
             self._failed(error if useful or not connection.unsettled else self._hung_up(error))
         if link.state is LinkState.READY:
-            # Told at once, before the task runs: nobody shall send to a connection that is gone.
+            # Reported at once, before the task runs: no caller may send to a lost connection.
             link.change(LinkState.BACKOFF)
         self._lost.set()
 
@@ -325,7 +323,7 @@ class LinkTask:
                 connection.close(NetworkException(f"idle for connections.max.idle.ms={idle}"))
 
     async def _is_lost_by(self, when: float) -> bool:
-        """Waits for the end of the connection until then."""
+        """Waits for the end of the connection, at most until ``when``."""
         try:
             async with asyncio.timeout_at(None if when == math.inf else when):
                 await self._lost.wait()
@@ -334,13 +332,13 @@ class LinkTask:
         return True
 
     def _idle_at(self, connection: Connection) -> float:
-        """When it has been idle for connections.max.idle.ms."""
+        """When connections.max.idle.ms will be over."""
         idle = self._config.connections_max_idle_ms
         return math.inf if idle < 0 else self._clock.tick(connection.last_active + idle / 1000)
 
 
 async def close(link: BrokerLink, grace: float) -> None:
-    """For good. What was written (acks=0) gets ``grace`` seconds to leave the socket."""
+    """Closes for good. What was written (acks=0) gets ``grace`` seconds to leave the socket."""
     link.end()
     if (connection := link.connection) is None:
         return

@@ -33,10 +33,10 @@ STEP = 64
 LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
 
 FINAL_ERRORS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
-"""What is answered for a topic that will not do; brokers may get over anything else (Kafka's ``Metadata``)."""
+"""Errors of a topic that last; all others may pass (Kafka's ``Metadata``)."""
 
 BELIEVED_AT_LAST = 3
-"""So many answers in a row with older leader epochs are believed where brokers tell no topic ids.
+"""After this many answers in a row with older leader epochs the client believes them, if brokers give no topic ids.
 
 A broker that is behind catches up, but a topic that was deleted and created anew begins with epoch 0 again.
 """
@@ -56,7 +56,7 @@ class Metadata:
     ) -> None:
         self.cluster = Cluster()
         self.version = 0
-        """Counts the answers taken in."""
+        """Counts the answers applied."""
         self._max_age = max_age
         self._max_idle = max_idle
         self._backoff = backoff
@@ -68,31 +68,31 @@ class Metadata:
         self._update_needed = True
         self._last_attempt = -math.inf
         self.updated_at = -math.inf
-        """When the last answer came."""
+        """When the last answer arrived."""
         self._sought_since: float | None = None
         self._older: dict[str, int] = {}
         """Topics without ids of which the last answers had older leader epochs: how many in a row."""
         self._told_meanwhile: list[tuple[Iterable[tuple[str, int, int, int]], Iterable[Node]]] | None = None
-        """What ``leaders_told`` was told while an answer is being taken in; None while none is."""
+        """Leaders passed to ``leaders_told`` while an answer is being applied; None at other times."""
         self.failures: dict[str, tuple[ErrorCode, int]] = {}
-        """Topics without metadata: the last error, and how often in a row it was answered."""
+        """Topics without metadata: the last error, and how often in a row it came."""
 
     def use_topic(self, topic: str, now: float) -> bool:
-        """The topic is wanted; True if that is new, and metadata has to be asked for."""
+        """Marks the topic as wanted; True if it is new and metadata must be requested."""
         new = topic not in self._used
         self._used[topic] = now
         if new or topic not in self.cluster.topics:
             self._update_needed = True
         if new:
-            self._last_attempt = -math.inf  # the back-off is for asking the same thing again
+            self._last_attempt = -math.inf  # the back-off applies to repeated requests only
         return new
 
     def request_update(self) -> None:
-        """Something showed that what is known is out of date."""
+        """Marks the metadata as out of date."""
         self._update_needed = True
 
     def next_update(self) -> float:
-        """When to ask next: at once if needed, but never sooner than the back-off after the last time.
+        """When to ask next: at once if needed, but never before the back-off since the last request is over.
 
         The back-off grows for as long as requests fail or bring nothing new (KIP-580).
         """
@@ -100,7 +100,7 @@ class Metadata:
         return earliest if self._update_needed else max(earliest, self.updated_at + self._max_age)
 
     def seek(self, now: float) -> float | None:
-        """An answer is being sought now; when to give the known brokers up and bootstrap anew, if ever (KIP-1102)."""
+        """Starts an attempt; returns when to give up the known brokers and bootstrap anew, if ever (KIP-1102)."""
         if self._sought_since is None:
             self._sought_since = now
         if self._rebootstrap_after is None or not self.cluster.nodes:
@@ -108,7 +108,7 @@ class Metadata:
         return self._sought_since + self._rebootstrap_after
 
     def rebootstrap(self) -> None:
-        """Forgets the brokers, but not what is known of topics: the next answer will tell what has become of them."""
+        """Forgets the brokers but keeps the topics: the next answer updates those."""
         self.cluster = dataclasses.replace(self.cluster, nodes={})
         self._sought_since = None
         self._update_needed = True
@@ -126,22 +126,22 @@ class Metadata:
 
     @staticmethod
     def version_for(newest: int) -> int | None:
-        """The newest version to ask a broker in that speaks ``newest``; None for that one.
+        """The newest version to use with a broker that speaks ``newest``; None for that one.
 
-        Leader epochs are to be trusted from version 9 on (KIP-320; Kafka's ``hasReliableLeaderEpochs``), and version 6
+        Leader epochs are reliable from version 9 on (KIP-320; Kafka's ``hasReliableLeaderEpochs``), and version 6
         has none.
         """
         return None if newest >= FIRST_VERSION_WITH_RELIABLE_EPOCHS else LAST_VERSION_WITHOUT_EPOCHS
 
     def failed(self, now: float) -> None:
-        """No answer to the last request."""
+        """The last request got no answer."""
         self._update_needed = True
         self._back_off(now, fruitless=True)
 
     def _back_off(self, now: float, *, fruitless: bool) -> None:
-        if self._last_attempt > -math.inf:  # else a topic that has become wanted since is asked for at once
-            # From the end of the attempt: counted from its beginning it might be over by now, and one request after
-            # the other would leave no room on the connection for anything else.
+        if self._last_attempt > -math.inf:  # otherwise a topic wanted since then is requested at once
+            # Counted from the end of the attempt: from its start the back-off might be over by now, and one request
+            # after the other would leave no room on the connection for anything else.
             self._last_attempt = now
         self._fruitless = self._fruitless + 1 if fruitless else 0
         self._wait = self._backoff.wait(max(self._fruitless, 1))
@@ -149,11 +149,11 @@ class Metadata:
     def updating(
         self, response: MetadataResponse, now: float, follow: Callable[[Cluster], Iterable[None]] = lambda _: ()
     ) -> Iterator[None]:
-        """Takes an answer in, with a pause after every few partitions; it is in force at the end, all at once.
+        """Applies an answer, with a pause after every few partitions; all of it takes effect at the end, at once.
 
-        ``follow(cluster)`` is gone through before that, in the same way.
+        ``follow(cluster)`` runs before that, in the same way.
 
-        It is emptied on the way: to let go of 100,000 partitions in one go would take as long as to read them.
+        The answer is emptied on the way: freeing 100,000 partitions in one go would take as long as reading them.
         """
         old = self.cluster
         nodes = {
@@ -180,7 +180,7 @@ class Metadata:
                 self.failures[name] = (code, self.failures.get(name, (code, 0))[1] + 1)
                 if code not in FINAL_ERRORS:
                     self._update_needed = True
-                # A topic that is briefly missing keeps its partitions: nothing is proven by its absence.
+                # A topic that is briefly missing keeps its partitions: its absence proves nothing.
         self._older = {name: count for name, count in self._older.items() if name in self._used}
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
         kept = {name: topic for name, topic in old.topics.items() if name in self._used}
@@ -202,7 +202,7 @@ class Metadata:
     ) -> Generator[None, None, TopicMetadata]:
         topic_id = answered.topic_id
         if known is not None and topic_id == NO_TOPIC_ID:
-            topic_id = known.topic_id  # a broker that tells no ids says nothing about it
+            topic_id = known.topic_id  # a broker without topic ids proves nothing
         if known is not None and topic_id != known.topic_id and known.topic_id != NO_TOPIC_ID:
             known = None  # created anew: epochs start again
         told: dict[int, MetadataResponsePartition] = {}
@@ -215,8 +215,8 @@ class Metadata:
         if answered.topic_id == NO_TOPIC_ID and self._believes_older(name, told, before):
             before = tuple(info._replace(leader_epoch=-1) for info in before)
         partitions: list[PartitionInfo] = []
-        # Partitions are numbered from 0 without gaps, and only ever come: what is missing stays as it is known. Only
-        # where brokers tell no ids may a topic that has become smaller be another one.
+        # Partitions are numbered from 0 without gaps and are only ever added, so a missing one stays as it was. Only
+        # without topic ids may a smaller topic be a new one.
         stay = len(before)
         if answered.topic_id == NO_TOPIC_ID and (size := max(told, default=-1) + 1) < stay:
             stay, topic_id = size, NO_TOPIC_ID
@@ -236,13 +236,13 @@ class Metadata:
                 self._update_needed = True
         same = len(partitions) == len(before) and all(map(operator.is_, partitions, before))
         if known is not None and same and topic_id == known.topic_id:
-            return known  # the very same, so that nobody need look for what has changed
+            return known  # the same object, so that no caller looks for changes
         return TopicMetadata(name, topic_id, tuple(partitions))
 
     def _believes_older(
         self, name: str, told: Mapping[int, MetadataResponsePartition], before: Sequence[PartitionInfo]
     ) -> bool:
-        """Whether what is told of a topic without an id is older than what is known, and is believed all the same."""
+        """Whether the answer for a topic without an id is older than what is known, and is believed all the same."""
         epochs = [(told[info.partition].leader_epoch, info.leader_epoch) for info in before if info.partition in told]
         if not any(0 <= now < known for now, known in epochs):
             self._older.pop(name, None)
@@ -255,13 +255,14 @@ class Metadata:
         return True
 
     def leaders_told(self, told: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node]) -> list[PartitionInfo]:
-        """A response told new leaders itself (KIP-951), as (topic, partition, leader, epoch); those that are news.
+        """Takes new leaders from a response (KIP-951), as (topic, partition, leader, epoch); returns those that were
+        new.
 
-        A leader whose address is not known is no use. A topic's partitions are copied once for all of them.
+        A leader without a known address is skipped. A topic's partitions are copied once for all of them.
         """
         told, nodes = tuple(told), tuple(nodes)
         if self._told_meanwhile is not None:
-            self._told_meanwhile.append((told, nodes))  # the answer that is being taken in may be older
+            self._told_meanwhile.append((told, nodes))  # the answer being applied may be older
         all_nodes = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
         moved: dict[str, dict[int, PartitionInfo]] = {}
         for topic, partition, leader, epoch in told:
@@ -283,7 +284,7 @@ class Metadata:
 
 
 def _partition(topic: str, answered: MetadataResponsePartition) -> PartitionInfo:
-    # Made for each partition there is: to make an enum of each code would take a third of the time.
+    # Runs for every partition: converting each code to an enum would take a third of the time.
     return PartitionInfo(
         topic,
         answered.partition_index,

@@ -11,7 +11,7 @@ from aioproducer.protocol.schema import Request
 
 @final
 class NodeApiVersions:
-    """Kafka's class of this name. Empty as long as the broker was not asked; ``node`` is its name in messages."""
+    """Kafka's class of this name. Empty until the broker has answered; ``node`` is its name in messages."""
 
     def __init__(self, node: str, response: ApiVersionsResponse | None = None) -> None:
         self._node = node

@@ -1,4 +1,4 @@
-"""A client for those who wait for one answer at a time: the admin client and the partition reader."""
+"""A client that waits for one answer at a time: for the admin client and the partition reader."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class RetryingConfig(ClientConfig):
 
 
 class RetryingClient:
-    """A :class:`KafkaClient` of its own, and attempts repeated with back-off until default.api.timeout.ms is over.
+    """A :class:`KafkaClient` whose calls are retried with back-off until default.api.timeout.ms is over.
 
-    Must be made where a loop runs. Creates no topics by asking for them.
+    Must be made in a running loop. Its metadata requests create no topics.
     """
 
     def __init__(self, config: RetryingConfig) -> None:
@@ -61,13 +61,13 @@ class RetryingClient:
         await self.client.close()
 
     async def cluster(self) -> Cluster:
-        """The cluster, as soon as anything is known of it."""
+        """The cluster, once metadata has arrived."""
         while self.client.metadata.version == 0:
             await self.client.news.next()
         return self.client.metadata.cluster
 
     async def topic(self, name: str) -> TopicMetadata:
-        """A topic's metadata, as soon as it is known; raises what the brokers answered in its place."""
+        """A topic's metadata, once it has arrived; raises the error if the brokers answer with one."""
         self.client.use_topic(name)
         while True:
             cluster = self.client.metadata.cluster
@@ -79,10 +79,10 @@ class RetryingClient:
             await self.client.news.next()
 
     async def retry(self, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        """What ``attempt`` returns in the end, tried again after every retriable error.
+        """Calls ``attempt`` until it succeeds, again after every retriable error; returns its result.
 
         When default.api.timeout.ms is over: TimeoutException with the last error as its cause, or that error itself if
-        it was that the topic does not exist. ``what`` names the undertaking in messages.
+        the topic does not exist. ``what`` names the operation in messages.
         """
         failures = 0
         last: KafkaError | None = None
@@ -115,13 +115,13 @@ class RetryingClient:
             self._scopes.discard(scope)
 
     def _crashed(self, error: BaseException) -> None:
-        """A task died that must not: nothing may wait on it."""
+        """A task that must not die has died: everything that waits for it must end."""
         failed = KafkaError(f"the client failed: {type(error).__name__}: {error}")
         failed.__cause__ = error
         self._end(failed)
 
     def _end(self, error: KafkaError) -> None:
-        """Nothing more will be answered: everything that waits ends at once."""
+        """No further answer will come: all waits end at once."""
         self._fatal = error
         now = asyncio.get_running_loop().time()
         for scope in self._scopes:

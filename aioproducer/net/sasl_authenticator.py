@@ -17,11 +17,11 @@ from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest, S
 from aioproducer.security.sasl import Credentials
 
 HANDSHAKE_VERSION = 1
-"""With it, tokens are sent in SaslAuthenticate, which brokers have since 1.0."""
+"""From this version on, tokens are sent in SaslAuthenticate, which brokers have since 1.0."""
 
 
 async def authenticate(connection: Connection, versions: NodeApiVersions, credentials: Credentials) -> float:
-    """Authenticates; returns for how many seconds that is valid, 0 for ever. ``versions`` is what the broker speaks.
+    """Authenticates; returns the session's lifetime in seconds, 0 for no limit. ``versions`` are the broker's.
 
     Raises :class:`AuthenticationException` if the broker refuses. No other request may be sent meanwhile.
     """
@@ -57,6 +57,6 @@ async def _next_token(client: SaslClient, challenge: bytes) -> bytes | None:
 
 
 def reauthenticate_after(lifetime: float, random: Random) -> float:
-    """After how many seconds to renew a session of ``lifetime`` seconds: after 85 to 95 % of it, as Kafka's clients do.
-    That leaves time for the network and for clocks that differ, and not all clients come at once."""
+    """When to renew a session of ``lifetime`` seconds: after 85 to 95 % of it, as Kafka's clients do. That leaves time
+    for the network and for clocks that differ, and spreads the clients."""
     return lifetime * (0.85 + 0.10 * random.random())

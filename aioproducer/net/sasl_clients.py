@@ -10,8 +10,8 @@ from aioproducer.security.sasl import PLAIN, Credentials, scramp
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000
-"""Limits for how often the password is hashed, which the broker chooses: too few times would reveal it to anyone who
-listens, and more than this would let a hostile broker keep a thread busy as long as it likes."""
+"""Limits for the number of hash iterations, which the broker chooses: too few would reveal the password to an
+eavesdropper, and more than this would let a hostile broker keep a thread busy as long as it likes."""
 
 _ITERATIONS = re.compile(r"(?:^|,)i=([0-9]{1,9})(?:,|$)")
 

@@ -13,15 +13,15 @@ log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Holds on to tasks (asyncio itself does not) and reports the first that ends in a way it should not.
+    """Keeps references to tasks (asyncio itself does not) and reports the first that ends unexpectedly.
 
-    ``on_crash(error)`` is called once, with what the task raised, or with CancelledError if somebody else cancelled it:
-    whatever waits on these tasks can then be failed with that cause, so that nothing ever waits on a dead task.
+    ``on_crash(error)`` is called once, with what the task raised, or with CancelledError if other code cancelled it:
+    waiters can then fail with that cause, so that nothing ever waits for a dead task.
     """
 
     def __init__(self, on_crash: Callable[[BaseException], None]) -> None:
         self._on_crash = on_crash
-        # In the order they began: what is done to all of them is done in the same order in every run.
+        # In the order they started: actions on all of them happen in the same order in every run.
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._crashed = False
@@ -33,16 +33,16 @@ class Supervisor:
         return task
 
     def launch(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """``spawn`` for a task that nobody needs to get hold of."""
+        """``spawn`` for a task whose handle is not needed."""
         _ = self.spawn(work, name)
 
     def cancel(self, task: asyncio.Task[None]) -> None:
-        """Ends a task on purpose, in its own time."""
+        """Cancels a task on purpose, without waiting for its end."""
         self._stopping.add(task)
         task.cancel()
 
     def cancel_all(self) -> None:
-        """Ends all tasks, but for the one that calls this."""
+        """Ends all tasks except the caller's."""
         current = asyncio.current_task()
         for task in self._tasks:
             if task is not current and not task.done():

@@ -4,7 +4,7 @@ serialize → partition → accumulate → drain → encode → send → complet
 hooks       accumulator              scheduling  exchange    sender
 
 producer.py        KafkaProducer: its configs, its start and its end
-producer_type.py   how its methods look to mocks
+producer_type.py   makes its methods look awaitable to mocks
 record_calls.py, bulk_calls.py, transactional_calls.py   what users call
 admission/, parking/   records that cannot simply be appended
 bulk/              many records in one call
@@ -12,7 +12,7 @@ hooks/             the user's interceptors, serializers and partitioner
 accumulator/       records become batches
 scheduling/        which partitions may send now
 exchange/          one request, its answer, and what that means for its batches
-sender/            the task that does all this
+sender/            the task that runs all this
 transactions/      transactions
 diagnosis/         why records wait or have failed
 loop_affinity.py   the event loop and process that a producer belongs to

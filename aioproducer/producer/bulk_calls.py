@@ -17,7 +17,7 @@ from aioproducer.types import Headers
 
 
 class BulkCalls(ABC, Generic[K, V]):
-    """A part of a producer."""
+    """A mixin of the producer."""
 
     @abstractmethod
     def _bulk_send(self, topic: str, *, serialize: bool = True) -> BulkSend:
@@ -45,9 +45,9 @@ class BulkCalls(ABC, Generic[K, V]):
         being tried.
 
         Raises IllegalArgumentException for arguments that are not iterable or not of the same length, and whatever an
-        iterable raises. If this shows only on the way, the records before it are sent first, and a note on the
-        exception says what became of them. If the call is cancelled, it sends no more. Records that are in the
-        accumulator by then go on to their own end, ``flush`` waits for them, and their failures are logged.
+        iterable raises. If the error appears on the way, the records before it are sent first, and a note on the
+        exception gives their outcome. If the call is cancelled, it sends no more. Records in the accumulator by then
+        stay under way, ``flush`` waits for them, and their failures are logged.
 
         A transaction fails if the call is cancelled before it has sent all its records, and cannot be committed while
         records are still to be sent. The call sends nothing to the next transaction.

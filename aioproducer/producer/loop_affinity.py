@@ -1,4 +1,4 @@
-"""The event loop and process that a producer belongs to from its start on."""
+"""The event loop and process to which a producer belongs after its start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) el
 
 
 class Home:
-    """One per producer. ``moved(mark)`` is told what ``here()`` returns at home, for what each record checks."""
+    """One per producer. ``moved(mark)`` receives the value of ``here()`` at home, which every send compares."""
 
     def __init__(self, moved: Callable[[object], None]) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -29,7 +29,7 @@ class Home:
         """Whether this process is a fork of the one with the loop."""
 
     def enter(self) -> None:
-        """From now on it is the loop that runs."""
+        """Binds the producer to the running loop."""
         self.loop = asyncio.get_running_loop()
         self._moved(here())
         _HOMES.add(self)
@@ -39,7 +39,7 @@ class Home:
         _HOMES.discard(self)
 
     def check(self) -> None:
-        """IllegalStateException unless the caller is at home."""
+        """IllegalStateException unless the caller is in this loop and process."""
         if self.loop is None:
             raise IllegalStateException(
                 "the producer is not started: use 'async with producer' or 'await producer.start()'"
@@ -55,9 +55,9 @@ class Home:
             )
 
     def _left_behind(self) -> None:
-        """This process is a fork: the loop is that of the other one."""
+        """Called in a fork: the loop belongs to the parent."""
         self.forked = True
-        self._moved(self)  # nowhere: the first thing each call sees
+        self._moved(self)  # nowhere: every call checks this first
 
 
 _HOMES: weakref.WeakSet[Home] = weakref.WeakSet()

@@ -1,4 +1,4 @@
-"""The reporters of ``metric.reporters``: begun and ended with the producer, and kept from harming it."""
+"""The reporters of ``metric.reporters``: they start and end with the producer, and their errors do not affect it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aioproducer.metrics.reporter import MetricsReporter
 log = logging.getLogger(__name__)
 
 GRACE = 5.0
-"""Seconds in which reporters shall have ended when the producer closes in peace."""
+"""Seconds for reporters to end when the producer closes without a shorter time-out."""
 
 
 class Reporters:
@@ -28,7 +28,7 @@ class Reporters:
             try:
                 reporter.init(producer)
             except Exception:
-                log.exception("the metrics reporter %r could not begin; nothing is reported to it", reporter)
+                log.exception("the metrics reporter %r could not start and is not used", reporter)
             else:
                 self._begun.append(reporter)
 

@@ -52,7 +52,7 @@ from aioproducer.type_variables import K, V
 from aioproducer.types import PartitionInfo
 
 _MOST_OF_AN_ERROR: Final = 300
-"""Characters of it in the producer's ``repr``."""
+"""The most characters of an error in the producer's ``repr``."""
 
 
 class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, metaclass=ProducerType):
@@ -69,8 +69,8 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
     Configs are Kafka's, in snake_case (``linger_ms=5``); see ``docs/configuration.md``. The constructor checks them and
     raises ConfigException, but it makes no connection and needs no running loop. ``start()`` or ``async with`` binds
     the producer to the running loop. From then on it belongs to that loop and process: using it from another one raises
-    IllegalStateException. Leaving ``async with``, also by an exception, calls ``close()``, which delivers what was
-    accepted.
+    IllegalStateException. Leaving ``async with``, also by an exception, calls ``close()``, which delivers the accepted
+    records.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         parse_addresses(self._config.bootstrap_servers)
         check_codec(CompressionType.of(self._config.compression_type), self._config.compression_level)
         self._closing: asyncio.Task[None] | None = None
-        # What a run depends on besides its loop; a simulation replaces them.
+        # The inputs of a run besides its loop; a simulation replaces them.
         self._clock: Clock = SystemClock()
         self._random = Random()
         self._hooks = Hooks(self._config)
@@ -133,7 +133,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         self._accumulator = RecordAccumulator(
             pool,
             loop,
-            # The machine's own is read for each record without a call of Python.
+            # The machine's own clock is read for each record without a Python call.
             None if isinstance(self._clock, SystemClock) else self._clock.time_ms,
             batch_size=max(config.batch_size, 1),
             max_request_size=config.max_request_size,
@@ -172,15 +172,14 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         await self.close()
 
     def close(self, timeout: float | None = None) -> Coroutine[Any, Any, None]:
-        """Delivers what was accepted, then stops. Every delivery is done when this returns.
+        """Delivers the accepted records, then stops. Every delivery is done when this returns.
 
         ``timeout`` is in seconds. When it is over, the remaining records fail with an error whose outcome is
         ``not_sent``, or ``unknown`` if they were under way. ``None`` waits until everything has ended, at most
         delivery.timeout.ms; 0 stops at once. Closing twice is harmless: all callers wait for the same end, and the
-        first caller whose time-out is over, or who is cancelled, ends the wait for all. Called within an interceptor,
-        serializer, partitioner or delivery callback (and awaited by a task), it stops at once, whatever the
-        ``timeout``. In a scope of anyio that has been cancelled already it delivers all the same, as it does in a task
-        of asyncio.
+        first caller that times out or is cancelled ends the wait for all. Called within an interceptor, serializer,
+        partitioner or delivery callback (and awaited by a task), it stops at once, whatever the ``timeout``. In an
+        anyio scope that was cancelled before, it still delivers, as it does in a cancelled asyncio task.
         """
         return self._close_within(0 if self._hooks.depth else timeout)
 
@@ -197,7 +196,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
             with completed_in_cancelled_scopes():
                 await asyncio.wait([closing], timeout=timeout)
         finally:
-            # A caller may leave, by time-out or cancelled, but no record may stay unresolved.
+            # A caller may leave, by time-out or cancellation, but no record may stay unresolved.
             if not closing.done():
                 closing.cancel()
                 with completed_in_cancelled_scopes():
@@ -263,7 +262,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         given = (topic, value, key, partition, timestamp_ms, headers)
         try:
             self._home.check()
-        except IllegalStateException:  # another thread may make the coroutine, and have the loop run it
+        except IllegalStateException:  # another thread may make the coroutine, for the loop to run
             return Enqueuing(None, partial(self._enqueue_at_home, *given, serialize=serialize))
         loop = self._home.loop
         try:
@@ -311,7 +310,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         return await self._sender.partitions_for(topic)
 
     def explain(self, topic: str, partition: int) -> Explanation:
-        """Why the oldest batch of this partition that is not under way has not been sent, in words and as values.
+        """Why this partition's oldest batch not under way has not been sent, in words and as values.
 
         Changes nothing. Its cost is proportional to the number of batches that have not ended: not for the hot path.
         """
@@ -332,8 +331,8 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         return findings(self.metrics(), self._config, thresholds)
 
     def __repr__(self) -> str:
-        """Who it is, how it is, and how much has not been delivered; takes no longer the more that is."""
-        if not hasattr(self, "_home"):  # its configs were refused
+        """Client id, state and the amount not delivered, at constant cost."""
+        if not hasattr(self, "_home"):  # the constructor refused its configs
             return object.__repr__(self)
         config = self._config
         servers, more = config.bootstrap_servers[:3], len(config.bootstrap_servers) - 3
@@ -366,7 +365,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
             yield f"{counted(parked, 'record waits', 'records wait')} for {missing}"
 
     def _make_sender(self) -> Sender:
-        """What sends the batches; a mock has another, and another way in."""
+        """The Sender; a mock has another Sender, and another admission."""
         return Sender(self._config, self._accumulator, self._lot, self._metrics, self._failures, self._random)
 
     def _make_admission(self, loop: asyncio.AbstractEventLoop) -> Admission:
@@ -383,7 +382,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         )
 
     def _one_by_one(self, *, serialize: bool) -> bool:
-        """Whether something is to be called for each record of a bulk send; its serializers only if they serialize."""
+        """Whether a bulk send calls hooks for each record; serializers count only if ``serialize``."""
         return self._hooked if serialize else self._hooks.intercepts() or self._hooks.partitions()
 
     def _bulk_send(self, topic: str, *, serialize: bool = True) -> BulkSend:

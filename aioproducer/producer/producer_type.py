@@ -16,14 +16,14 @@ AWAITED: Final = frozenset(("send", "enqueue", "flush", "close"))
 
 
 class ProducerType(ABCMeta):
-    """Makes ``create_autospec(KafkaProducer)`` awaitable where a producer is, with the signatures of a producer.
+    """Makes ``create_autospec(KafkaProducer)`` awaitable where a producer is, with a producer's signatures.
 
     A mock looks up each method on the class and asks whether it is a coroutine function. Some methods that are awaited
     are plain functions, and compiled ones are not even functions of Python. For these the class returns a function that
-    calls the method and is marked as a coroutine function. Instances are not affected: they return the method itself.
+    calls the method and is marked as a coroutine function. Instances are unaffected: they return the method itself.
     """
 
-    if not TYPE_CHECKING:  # to type checkers it would mean that the class has every attribute
+    if not TYPE_CHECKING:  # type checkers would take it that the class has every attribute
 
         def __getattribute__(cls, name: str) -> Any:
             found = super().__getattribute__(name)
@@ -34,7 +34,7 @@ class ProducerType(ABCMeta):
 
 @lru_cache
 def _shown(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that does the same, and is marked as a coroutine function."""
+    """An equivalent function, marked as a coroutine function."""
 
     @wraps(method)
     def call(*arguments: Any, **more: Any) -> Any:

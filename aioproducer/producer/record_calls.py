@@ -1,8 +1,7 @@
-"""The calls that every record pays for: ``send`` and ``enqueue``.
+"""The hot path: ``send`` and ``enqueue``.
 
-A record that only needs to be appended goes from here straight into the accumulator, and what ``enqueue`` returns is
-already done. For all others (hooks to call, something to wait for, something wrong) nothing has been done yet, and the
-producer handles them from the start.
+A record that only needs appending goes from here straight into the accumulator, and the result of ``enqueue`` is
+already done. All others (with hooks, waits or errors) are left untouched, and the producer handles them from the start.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from aioproducer.types import Headers, ProducerRecord
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordCalls(Generic[K, V]):
-    """A part of a producer. It may be used only at home, as ``here()`` tells (``home.py``)."""
+    """A mixin of the producer, usable only at home, as ``here()`` shows (``loop_affinity.py``)."""
 
     def __init__(self, here: Callable[[], object], *, hooked: bool) -> None:
         self._here = here
@@ -32,7 +31,7 @@ class RecordCalls(Generic[K, V]):
         self._accumulator: RecordAccumulator
 
     def _moved(self, mark: object) -> None:
-        """From now on ``here()`` returns this at home, and nowhere else."""
+        """Sets the value that ``here()`` returns at home and nowhere else."""
         self._mark = mark
 
     def _send_otherwise(
@@ -48,7 +47,7 @@ class RecordCalls(Generic[K, V]):
         raise NotImplementedError
 
     def _after_a_turn(self, delivery: Delivery) -> Coroutine[Any, Any, Delivery]:
-        """The delivery, after the loop has had a turn."""
+        """Returns the delivery after a turn of the loop."""
         raise NotImplementedError
 
     @overload
@@ -76,18 +75,18 @@ class RecordCalls(Generic[K, V]):
         timestamp_ms: object = None,
         headers: Any = None,
     ) -> Delivery:
-        """Appends a record and returns its delivery, which you may await or not.
+        """Appends a record and returns its delivery; awaiting it is optional.
 
         This is a plain method. If metadata and memory are available, the record is in the accumulator when it returns.
         Otherwise the record waits, first come, first served, for at most max.block.ms. ``await send(...)``, also in a
-        task, waits with it: however many tasks wait, none of their records is refused. A record that nobody awaits
-        counts in parked.memory. If there is no room for it there, it fails with BufferExhaustedException when its
-        delivery is dropped, or after four turns of the event loop, unless somebody awaits it by then.
+        task, waits with it: however many tasks wait, none of their records is refused. An unawaited record counts in
+        parked.memory. If there is no room for it, it fails with BufferExhaustedException when its delivery is dropped,
+        or after four turns of the event loop, unless a task awaits it by then.
 
         ``timestamp_ms`` counts from the epoch; None means now. Raises only for misuse (IllegalArgumentException,
         IllegalStateException) and SerializationException; all other errors arrive in the delivery, or in the log if
-        nobody awaits it. So does the SerializationException of a serializer that must be awaited: until it has
-        finished, the record waits, and all later records behind it.
+        nobody awaits it. So does the SerializationException of a serializer that must be awaited: until it finishes,
+        the record waits, and all later records behind it.
         """
         delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:
@@ -123,9 +122,9 @@ class RecordCalls(Generic[K, V]):
 
         Raises what kept the record out (BufferExhaustedException, TimeoutException, RecordTooLargeException,
         SerializationException). If it is cancelled while the record waits, the record is withdrawn and will never be in
-        the log; a transaction fails with it. Once the record is in the accumulator, it goes on to its own end.
+        the log; a transaction fails with it. Once the record is in the accumulator, cancelling does not affect it.
 
-        The call itself hands the record over, so records have the order of the calls. If you forget to await it, Python
+        The call itself hands the record over, so records keep the order of the calls. If you forget to await it, Python
         warns that it was never awaited, and the record is treated as one of ``send``.
         """
         delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
@@ -136,7 +135,7 @@ class RecordCalls(Generic[K, V]):
         return enqueued(delivery)
 
 
-# Not a method: compiled code would call that through Python, in case a subclass overrides it.
+# Not a method: compiled code would call a method through Python, in case a subclass overrides it.
 def _append(
     calls: RecordCalls[Any, Any],
     topic: object,
@@ -146,10 +145,10 @@ def _append(
     timestamp_ms: object,
     headers: Any,
 ) -> Delivery | None:
-    """The delivery of a record that was simply appended; None, with nothing done, if that is not possible."""
+    """Appends a plain record and returns its delivery; None, with nothing done, if that is not possible."""
     if type(topic) is not str or calls._hooked or calls._here() != calls._mark:
         return None
     try:
         return calls._accumulator.append(topic, key, value, partition, timestamp_ms, headers)
     except KafkaError:
-        return None  # it will be raised again where it is known whom to tell
+        return None  # the slow path raises it again, to the right caller

@@ -13,11 +13,11 @@ from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPar
 
 
 class TransactionalCalls(ABC):
-    """A part of a producer."""
+    """A mixin of the producer."""
 
     @abstractmethod
     def _transactional(self, call: str) -> TransactionManager:
-        """The object that carries out the call; IllegalStateException if it may not be made here and now."""
+        """The object that carries out the call; IllegalStateException if the call is not allowed here and now."""
 
     @abstractmethod
     def _transactional_call_took(self, call: str, seconds: float) -> None:
@@ -29,7 +29,7 @@ class TransactionalCalls(ABC):
 
     @contextmanager
     def _timed(self, call: str) -> Iterator[None]:
-        """Measures a block that succeeds, as Kafka does; one that fails is not measured."""
+        """Measures a block that succeeds; as in Kafka, one that fails is not measured."""
         began = self._seconds()
         yield
         self._transactional_call_took(call, self._seconds() - began)
@@ -37,16 +37,16 @@ class TransactionalCalls(ABC):
     async def init_transactions(self) -> None:
         """Takes over the transactional.id: a producer that had it before is fenced, and its open transaction aborted.
 
-        Call it once, before the first transaction. TimeoutException after max.block.ms: calling again goes on waiting.
+        Call it once, before the first transaction. TimeoutException after max.block.ms: calling again waits on.
         """
         transactions = self._transactional("init_transactions()")
         with self._timed("init"):
             await transactions.init()
 
     async def begin_transaction(self) -> None:
-        """From now on records belong to a transaction. This sends nothing to a broker.
+        """Begins a transaction: it includes all records from now on. Sends nothing to a broker.
 
-        It waits for an abort that is still under way because its caller was cancelled, at most max.block.ms.
+        If the caller of an abort was cancelled, this waits for that abort to end, at most max.block.ms.
         End the transaction within transaction.timeout.ms: otherwise the coordinator aborts it, and to commit it then
         leaves the producer unusable.
         """
@@ -72,8 +72,8 @@ class TransactionalCalls(ABC):
         """Delivers every record of the transaction, and commits it.
 
         TransactionAbortableException if a record could not be delivered: then abort. ProducerFencedException if a newer
-        producer has taken over. TimeoutException after max.block.ms: the commit goes on, and calling again waits for
-        its end. Cancelling the waiting task does not take the commit back either.
+        producer has taken over. TimeoutException after max.block.ms: the commit continues, and calling again waits for
+        its end. Cancelling the waiting task does not undo the commit either.
 
         InvalidTxnStateException, or ProducerFencedException with a broker before 4.0, if the transaction was open for
         longer than transaction.timeout.ms: the coordinator has aborted it, and the producer is unusable. Close it, and
@@ -110,7 +110,7 @@ class TransactionalCalls(ABC):
             with self._timed("commit"):
                 await transactions.commit()
         except BaseException as error:
-            # A commit that was asked for may be followed by an abort only if it failed.
+            # After a commit only a failed one may be followed by an abort.
             if transactions.is_open():
                 try:
                     with self._timed("abort"):

@@ -31,14 +31,14 @@ def set_base_offset(batch: bytearray, base_offset: int, partition_leader_epoch: 
 
 
 def set_place(batch: bytearray, base_offset: int) -> None:
-    """The same for a batch that has it already, and may have lost it: also its length and its format, which the CRC
-    does not cover either. The leader epoch stays."""
+    """Restores these fields in a batch that may have lost them, also its length and its format, which the CRC does not
+    cover either. The leader epoch stays."""
     pack_into(">qi", batch, 0, base_offset, len(batch) - LOG_OVERHEAD)
     batch[MAGIC_OFFSET] = MAGIC
 
 
 def empty_batch(base_offset: int, offsets: int, partition_leader_epoch: int) -> bytearray:
-    """A batch that has so many offsets and no record, as Kafka's log cleaner leaves them."""
+    """A batch with this many offsets and no record, as Kafka's log cleaner leaves them."""
     batch = bytearray(encode_batch_header(b"", count=0, base_timestamp=-1, max_timestamp=-1))
     pack_into(">i", batch, _LAST_OFFSET_DELTA_OFFSET, offsets - 1)
     set_base_offset(batch, base_offset, partition_leader_epoch)
@@ -49,7 +49,7 @@ def empty_batch(base_offset: int, offsets: int, partition_leader_epoch: int) -> 
 def set_log_append_time(batch: bytearray, timestamp_ms: int) -> None:
     """Makes ``timestamp_ms`` the time of all records of a whole batch (``message.timestamp.type=LogAppendTime``).
 
-    The records themselves stay as they are; the attributes change, and the CRC with them.
+    The records stay unchanged; the attributes and the CRC change.
     """
     (attributes,) = unpack_from(">h", batch, ATTRIBUTES_OFFSET)
     pack_into(">h", batch, ATTRIBUTES_OFFSET, attributes | LOG_APPEND_TIME)
@@ -57,14 +57,14 @@ def set_log_append_time(batch: bytearray, timestamp_ms: int) -> None:
 
 
 def set_max_timestamp(batch: bytearray, timestamp_ms: int) -> None:
-    """Says in the header of a whole batch what the largest timestamp is, and changes the CRC with it."""
+    """Writes the largest timestamp into the header of a whole batch, and updates the CRC."""
     _INT64.pack_into(batch, _MAX_TIMESTAMP_OFFSET, timestamp_ms)
     with memoryview(batch) as view:
         pack_into(">I", batch, _CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))
 
 
 def with_records(batch: bytes | bytearray | memoryview, codec: int, records: bytes) -> bytearray:
-    """The same batch with its records in another codec: ``records`` are those that it has, compressed by that."""
+    """The same batch in another codec: ``records`` are its records, compressed by that codec."""
     header = bytearray(batch[:BATCH_OVERHEAD])
     (attributes,) = unpack_from(">h", header, ATTRIBUTES_OFFSET)
     pack_into(">h", header, ATTRIBUTES_OFFSET, attributes & ~CODEC_MASK | codec)

@@ -1,9 +1,8 @@
 """Records of batches as columns, the way Arrow has them in memory: no Python object for any of them.
 
-The inverse of ``record_columns``. Compiled, a loop over the body of a batch copies keys and values to where they
-belong; what it does not know (a timestamp of more than eight bytes, anything
-malformed) it leaves to ``record_reader``, which reads it or says what is wrong with it. Interpreted, the columns of
-``batch_columns_pure`` are made of what ``record_reader`` reads, and are the same bytes.
+The inverse of ``record_columns``. Compiled, a loop over the body of a batch copies keys and values into the columns; it
+leaves the rest (a timestamp of more than eight bytes, anything malformed) to ``record_reader``, which reads it or
+raises. Interpreted, ``batch_columns_pure`` makes the same bytes from the records that ``record_reader`` reads.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _BY_WORDS: Final = 32
 """Bytes up to which it is cheaper to copy words than to make an object to copy from."""
 
 _FAR: Final[i64] = 1 << 62
-"""Timestamps as far from 1970 as this could overflow, and are left to the slow way."""
+"""Timestamps as far from 1970 as this could overflow, and take the slow path."""
 
 _GIVE_UP: Final = -1
 
 
 def _varint(body: bytes, pos: i64, end: i64, bits: i64) -> tuple[i64, i64]:
-    """A signed number in zigzag form and the position after it, which is ``_GIVE_UP`` if it is longer or cut off."""
+    """A signed number in zigzag form and the position after it; ``_GIVE_UP`` if the number is longer or cut off."""
     if pos >= end:
         return 0, _GIVE_UP
     byte: i64 = body[pos]
@@ -97,7 +96,7 @@ class ByteRows:
             self.append(value, 0, len(value))
 
     def truncate(self, rows: i64) -> None:
-        """Takes back everything after this many rows."""
+        """Removes all rows after this many."""
         while self.rows > rows:
             self.rows -= 1
             if self.rows & 7 == 7:
@@ -132,8 +131,7 @@ class ByteRows:
 
 @final
 class BatchColumns:
-    """Columns that grow by the records of one batch after another. ``keys``, ``values``, ``headers``: whether they are
-    wanted."""
+    """Columns that grow by the records of one batch after another. ``keys``, ``values``, ``headers``: which to fill."""
 
     def __init__(self, keys: bool, values: bool, headers: bool) -> None:
         self.count: i64 = 0
@@ -166,9 +164,9 @@ class BatchColumns:
         begin: i64,
         end: i64,
     ) -> i64:
-        """Adds those of a batch's records whose offset is at least ``begin`` and less than ``end``; returns how many.
+        """Adds a batch's records with offsets from ``begin`` to before ``end``; returns how many.
 
-        The other arguments are ``read_records``'s, and so is what it raises; then nothing was added.
+        The other arguments and the errors are those of ``read_records``; after an error nothing was added.
         """
         before = self.count
         if not self._append_plain(
@@ -201,7 +199,7 @@ class BatchColumns:
         begin: i64,
         end: i64,
     ) -> bool:
-        """As :meth:`append`; False, after some records maybe, for what the slow way has to look at."""
+        """As :meth:`append`; False, maybe after some records, if the slow path is needed."""
         stamped = log_append_time is not None
         timestamp: i64 = 0
         if log_append_time is not None:
@@ -265,7 +263,7 @@ class BatchColumns:
         return pos == body_size
 
     def _append_headers(self, body: bytes, pos: i64, after: i64, count: i64, taken: bool) -> i64:
-        """The position after a record's headers, which are taken if they are wanted; ``_GIVE_UP`` as above."""
+        """Adds a record's headers if wanted, and returns the position after them; ``_GIVE_UP`` as above."""
         names = self._header_names
         for _ in range(count):
             name_size, pos = _varint(body, pos, after, 32)
@@ -304,7 +302,7 @@ class BatchColumns:
         self.count += 1
 
     def _truncate(self, count: i64) -> None:
-        """Takes back everything after this many records, and the headers of an unfinished one."""
+        """Removes all records after this many, and the headers of an unfinished one."""
         self.count = count
         self._offsets.truncate(8 * count)
         self._timestamps.truncate(8 * count)
@@ -323,7 +321,7 @@ class BatchColumns:
             self._header_values.truncate(rows)
 
     def buffers(self) -> ColumnBuffers:
-        """What is held."""
+        """The columns held."""
         names = self._header_names
         headers: HeaderBuffers | None = None
         if names is not None:
@@ -339,5 +337,5 @@ class BatchColumns:
 
 
 if hasattr(BatchColumns.append, "__code__") and not TYPE_CHECKING:
-    # Interpreted (a native method has no code object), so the twin that is written for the interpreter takes over.
+    # Interpreted (a native method has no code object), so the interpreter's twin takes over.
     from aioproducer.records.batch_columns_pure import BatchColumns

@@ -43,7 +43,7 @@ class BatchColumns:
         begin: int,
         end: int,
     ) -> int:
-        """Adds those records whose offset is at least ``begin`` and less than ``end``; returns how many."""
+        """Adds the records with offsets from ``begin`` to before ``end``; returns how many."""
         records = read_records(
             body,
             count=count,
@@ -68,7 +68,7 @@ class BatchColumns:
         return size
 
     def buffers(self) -> ColumnBuffers:
-        """What is held."""
+        """The columns held."""
         records = self._records
         return ColumnBuffers(
             len(records),

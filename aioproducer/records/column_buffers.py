@@ -1,4 +1,4 @@
-"""Records as columns, in the buffers that Arrow has for them. Numbers are little-endian."""
+"""Records as columns, in Arrow's buffer layout. Numbers are little-endian."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class ByteBuffers(NamedTuple):
     """A column of bytes."""
 
     ends: bytes
-    """32-bit numbers, one more than there are rows: where each begins, and where the last ends."""
+    """32-bit numbers, one more than there are rows: where each row begins, and where the last ends."""
     data: bytes
     valid: bytes | None
     """A bit for each row that is not null; None if all of them are not."""
@@ -26,7 +26,7 @@ class HeaderBuffers(NamedTuple):
 
 
 class ColumnBuffers(NamedTuple):
-    """``rows`` records. A column that was not wanted is None."""
+    """``rows`` records. A column that was not requested is None."""
 
     rows: int
     offsets: bytes

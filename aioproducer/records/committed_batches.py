@@ -1,6 +1,6 @@
-"""The batches of a log that a reader with ``isolation.level=read_committed`` sees.
+"""Selects the batches that a reader with ``isolation.level=read_committed`` sees.
 
-A broker sends everything up to the last stable offset, and beside it which transactions of that were aborted. Source:
+A broker sends everything up to the last stable offset, and lists the aborted transactions in it. Source:
 KIP-98, ``org.apache.kafka.clients.consumer.internals.CompletedFetch``.
 """
 
@@ -19,7 +19,7 @@ _KEY: Final = Struct(">hh")
 
 
 class ControlRecordType(IntEnum):
-    """What a control record of a transaction says, by its number in the record's key; there are others."""
+    """The types of a transaction's control records, by the number in the record's key; other types exist."""
 
     ABORT = 0
     COMMIT = 1
@@ -36,9 +36,9 @@ def control_record_type(key: bytes | None) -> int:
 def committed_batches(
     batches: Iterable[RecordBatch], aborted_transactions: Iterable[tuple[int, int]]
 ) -> Iterator[RecordBatch]:
-    """Those of one fetch's batches that are not of aborted transactions; control batches stay.
+    """The batches of one fetch without those of aborted transactions; control batches stay.
 
-    ``aborted_transactions``: (producer id, first offset) as the answer to that fetch has them.
+    ``aborted_transactions``: (producer id, first offset) from the fetch response.
     """
     coming = deque(sorted(aborted_transactions, key=lambda transaction: transaction[1]))
     aborting: set[int] = set()

@@ -1,4 +1,4 @@
-"""Compressed record batches, readable by Kafka and, from Kafka, by us.
+"""Compresses and decompresses record batches in Kafka's formats.
 
 The libraries for snappy, lz4 and zstd are optional and are loaded when first used.
 """
@@ -41,7 +41,7 @@ class CompressionType(IntEnum):
 
     @property
     def default_level(self) -> int | None:
-        """What no level means; None where there are none. gzip's, -1, is not among its ``levels`` but may be named."""
+        """The default level; None for codecs without levels. gzip's, -1, is not among its ``levels`` but is allowed."""
         return _DEFAULT_LEVELS.get(self)
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ def _library(codec: CompressionType) -> Any:
 
 
 def check_codec(codec: CompressionType, level: int | None = None) -> None:
-    """Raises ConfigException if this codec's library is not installed, or the level is none of its levels."""
+    """Raises ConfigException if this codec's library is not installed, or if the level is out of range."""
     if codec in _LIBRARIES:
         _library(codec)
     if level is not None and level not in codec.levels and level != codec.default_level:
@@ -108,7 +108,7 @@ def compress(codec: CompressionType, data: bytes, level: int | None = None) -> b
 
 
 def decompress(codec: CompressionType, data: bytes, max_size: int) -> bytes:
-    """What was compressed to ``data``.
+    """Decompresses ``data``.
 
     Raises CorruptRecordException if that would be more than ``max_size`` bytes, or if ``data`` is broken or ends early;
     ConfigException if the codec's library is not installed.
@@ -132,13 +132,13 @@ _A_MILLISECOND: Final = {
     CompressionType.LZ4: ((2, 512), (9, 64), (17, 16)),
     CompressionType.ZSTD: ((1, 384), (3, 192), (6, 64), (9, 32), (12, 12), (22, 2)),
 }
-"""KiB of JSON that a core of 2020 compresses in a millisecond or so, by the highest level that manages as much."""
+"""KiB of JSON that a core of 2020 compresses in about a millisecond, with the highest level that does so."""
 
 
 def millisecond_of_work(codec: CompressionType, level: int | None) -> int:
     """Bytes whose compression takes about a millisecond, give or take a factor of two; codecs have levels as Kafka has.
 
-    It is a table and not measured, so that what is done where does not change from run to run.
+    A table and not a measurement, so that every run makes the same choice between loop and thread.
     """
     if codec is CompressionType.LZ4 and level in (None, codec.default_level):
         level = 0  # the fast compressor
@@ -148,7 +148,7 @@ def millisecond_of_work(codec: CompressionType, level: int | None) -> int:
 
 
 class DecompressedTooLargeException(CorruptRecordException):
-    """Compressed data gives more bytes than are allowed."""
+    """The decompressed data exceeds the allowed size."""
 
 
 def _too_large(codec: CompressionType, max_size: int) -> CorruptRecordException:
@@ -164,18 +164,18 @@ def _broken(codec: CompressionType, cause: object) -> CorruptRecordException:
 
 
 MAX_MEMBERS: Final = 64
-"""Each is found by copying all that follows it: a megabyte of empty ones would take a minute."""
+"""Finding each member copies all bytes behind it: a megabyte of empty ones would take a minute."""
 
 _MAX_EXPANSION: Final = 1040
-"""One byte of deflate gives at most 1032, one of lz4 255. lz4.frame reserves all it is allowed to write at once."""
+"""One byte expands to at most 1032 with deflate, 255 with lz4. lz4.frame reserves its whole limit at once."""
 
 
 _PIECE: Final = 1024 * 1024
-"""Bytes that a library gives at once: it copies them together with the GIL, which ``join`` releases."""
+"""The size of a piece that a library returns: it joins its pieces holding the GIL, which ``join`` releases."""
 
 
 def _joined(pieces: list[bytes]) -> bytes:
-    """All of them as one. They are freed one after another, as 128 MiB at once keep the GIL for 10 ms."""
+    """Joins the pieces. They are freed one after another: freeing 128 MiB at once would hold the GIL for 10 ms."""
     joined = b"".join(pieces)
     while pieces:
         pieces.pop()
@@ -183,7 +183,7 @@ def _joined(pieces: list[bytes]) -> bytes:
 
 
 class Member(NamedTuple):
-    """A gzip member or lz4 frame, as far as it was decompressed."""
+    """A gzip member or lz4 frame, decompressed so far."""
 
     content: bytes
     is_whole: bool
@@ -200,7 +200,7 @@ def _lz4_frame(data: bytes, max_size: int) -> Member:
 
 
 def _member(machine: Any, data: bytes, max_size: int) -> Member:
-    """What a decompressor of zlib or lz4 makes of ``data``, a piece at a time."""
+    """Decompresses ``data`` with zlib or lz4, a piece at a time."""
     pieces: list[bytes] = []
     while True:
         asked = min(max_size, _PIECE)
@@ -287,8 +287,8 @@ def _decompress_snappy_block(block: bytes, left: int, max_size: int) -> bytes:
 
 def _compress_lz4(data: bytes, level: int | None) -> bytes:
     frame = _library(CompressionType.LZ4)
-    # As Kafka does: its default, 9, means the fast compressor, every other level the thorough one, whose levels begin
-    # with 3 here. Kafka reads no blocks that depend on each other.
+    # As in Kafka, the default level, 9, selects the fast compressor, and every other level the thorough one, whose
+    # levels begin with 3 here. Kafka does not read linked blocks.
     fast = level is None or level == CompressionType.LZ4.default_level
     compressed: bytes = frame.compress(
         data,
@@ -301,7 +301,7 @@ def _compress_lz4(data: bytes, level: int | None) -> bytes:
 
 
 class _ZstdCompressors(local):
-    """One for each level and thread: making one takes four times as long as compressing 16 KB with it."""
+    """One compressor for each level and thread: making one takes four times as long as compressing 16 KB with it."""
 
     def __init__(self) -> None:
         self.by_level: dict[int, Any] = {}
@@ -323,19 +323,19 @@ def _compress_zstd(data: bytes, level: int | None) -> bytes:
 
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK: Final = 128 * 1024
-"""Bytes that a compressed block gives at most."""
+"""The most bytes in a decompressed block."""
 
 _ZSTD_LEAST: Final = 256
-"""Bytes that any block counts for, so that a piece has 4096 blocks at most."""
+"""The least size that a block counts for, so that a piece has 4096 blocks at most."""
 
 _RLE, _COMPRESSED = 1, 2
-"""Types of blocks. An RLE block has one byte, whatever it gives."""
+"""Types of blocks. An RLE block has one byte, however long its output."""
 
 
 def zstd_pieces(data: bytes) -> Iterator[bytes]:
-    """A zstd frame cut between blocks, so that each piece gives at most ``_PIECE`` bytes if the frame is a good one.
+    """Cuts a zstd frame between blocks, so that each piece of a valid frame decompresses to at most ``_PIECE`` bytes.
 
-    Raises ``ZstdError`` if it does not begin as a frame.
+    Raises ``ZstdError`` if the data does not begin with a frame header.
     """
     at: int = _library(CompressionType.ZSTD).frame_header_size(data)
     start = given = 0
@@ -360,7 +360,7 @@ def _decompress_zstd(data: bytes, max_size: int) -> bytes:
     pieces = []
     left = max_size
     try:
-        # zstandard sets no bound on what a call gives.
+        # zstandard does not bound the output of a call.
         for packed in zstd_pieces(data):
             piece = frame.decompress(packed)
             left -= len(piece)

@@ -12,7 +12,8 @@ _extend: Final = google_crc32c.extend
 def crc32c(*parts: bytes | bytearray | memoryview) -> int:
     """The checksum (unsigned, 32 bits) of ``parts`` as if they were joined.
 
-    The C function takes bytes alone, so any other part is copied; at over 10 GB/s that is what the checksum costs.
+    The C function takes only bytes, so any other part is copied; at over 10 GB/s the copy costs as much as the
+    checksum.
     """
     checksum = 0
     for part in parts:

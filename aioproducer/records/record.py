@@ -1,4 +1,4 @@
-"""A record as it stands in a log."""
+"""A record as it is in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record batch as it lies in a log or in a message."""
+"""A record batch as it is in a log or in a message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from aioproducer.records.record_reader import read_records
 from aioproducer.types import TimestampType
 
 DEFAULT_MAX_SIZE: Final = 128 * 1024 * 1024
-"""Bytes that one batch may take decompressed, unless the reader says otherwise."""
+"""The default limit on a batch's decompressed size, in bytes."""
 
 _MIN_RECORD_SIZE: Final = 7
 
@@ -35,8 +35,8 @@ _MIN_RECORD_SIZE: Final = 7
 class RecordBatch:
     """A view over the bytes of one whole batch: its header as attributes, its records when asked for.
 
-    Making one reads the header and checks that ``data`` is as long as it says and of a format we know; ``verify``
-    checks the rest. The attributes are those at the time it was made.
+    The constructor reads the header and checks the length and the format; ``verify`` checks the rest. The attributes do
+    not follow later changes of ``data``.
     """
 
     data: bytes | bytearray | memoryview
@@ -49,7 +49,7 @@ class RecordBatch:
     attributes: int
     last_offset_delta: int
     base_timestamp: int
-    """Milliseconds since the epoch, what the records' timestamps count from; see also ``delete_horizon_ms``."""
+    """Milliseconds since the epoch; the base of the records' timestamps; see also ``delete_horizon_ms``."""
     max_timestamp: int
     """The latest of the records' timestamps, or the broker's, as ``timestamp_type`` says."""
     producer_id: int
@@ -104,7 +104,7 @@ class RecordBatch:
 
     @property
     def codec(self) -> CompressionType:
-        """How the records are compressed; CorruptRecordException for a number that Kafka has not given out."""
+        """How the records are compressed; CorruptRecordException for a number that Kafka does not define."""
         try:
             return CompressionType(self.attributes & CODEC_MASK)
         except ValueError:
@@ -114,7 +114,7 @@ class RecordBatch:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Whose time the records have: the producer's, each its own, or the broker's ``max_timestamp``."""
+        """The source of the timestamps: each record's own, from the producer, or the broker's ``max_timestamp``."""
         return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME else TimestampType.CREATE_TIME
 
     @property
@@ -129,7 +129,7 @@ class RecordBatch:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When its tombstones may go (KIP-534); the base timestamp's place holds it."""
+        """When its tombstones may be removed (KIP-534); stored in place of the base timestamp."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
@@ -145,7 +145,7 @@ class RecordBatch:
         return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
 
     def verify(self) -> None:
-        """Checks the CRC, the codec and the number of records as far as that can be told without reading them.
+        """Checks the CRC, the codec and, as far as possible without reading records, their number.
 
         Raises CorruptRecordException.
         """
@@ -167,9 +167,9 @@ class RecordBatch:
     def records(self, *, max_size: int = DEFAULT_MAX_SIZE) -> Iterator[Record]:
         """Its records, read one by one; those of a control batch are markers.
 
-        Raises CorruptRecordException, also after some records, where they are not what the header says, or would take
-        more than ``max_size`` bytes decompressed; ConfigException if the codec's library is not installed. Does not
-        look at the CRC.
+        Raises CorruptRecordException, maybe after some records, if they contradict the header or would take more than
+        ``max_size`` bytes decompressed; ConfigException if the codec's library is not installed. Does not check the
+        CRC.
         """
         return read_records(
             self._body(max_size),
@@ -181,9 +181,8 @@ class RecordBatch:
         )
 
     def append_to(self, columns: BatchColumns, begin: int, end: int, *, max_size: int = DEFAULT_MAX_SIZE) -> int:
-        """Adds those of its records whose offset is at least ``begin`` and less than ``end``; returns how many.
-
-        Raises as :meth:`records`, and then has added none.
+        """Adds its records with offsets from ``begin`` to before ``end``; returns how many. Raises as :meth:`records`;
+        after an error nothing was added.
         """
         return columns.append(
             self._body(max_size),
@@ -219,10 +218,10 @@ class RecordBatch:
 
 
 def read_batches(data: bytes | bytearray | memoryview, *, allow_partial: bool = False) -> Iterator[RecordBatch]:
-    """The batches that ``data`` is made of, as views into it; they are not verified.
+    """The batches in ``data``, as views into it; they are not verified.
 
-    A broker cuts a fetch response at a number of bytes, not between batches: with ``allow_partial`` a batch that is not
-    there to its end ends the iteration. Raises CorruptRecordException.
+    A broker cuts a fetch response at a number of bytes, not between batches: with ``allow_partial`` an incomplete batch
+    ends the iteration. Raises CorruptRecordException.
     """
     view = memoryview(data)
     start, end = 0, len(view)

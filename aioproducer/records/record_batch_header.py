@@ -4,8 +4,8 @@
     · last offset delta (4) · base timestamp (8) · max timestamp (8) · producer id (8) · producer epoch (2)
     · base sequence (4) · number of records (4)
 
-Big-endian. The CRC-32C covers everything from the attributes to the end of the batch, so a broker may set what stands
-before it. Source: ``org.apache.kafka.common.record.DefaultRecordBatch``.
+Big-endian. The CRC-32C covers everything from the attributes to the end of the batch, so a broker may set the fields
+before those. Source: ``org.apache.kafka.common.record.DefaultRecordBatch``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HEADER: Final = Struct(">qiibIhiqqqhii")
 OUTSIDE_CRC: Final = Struct(">qiibI")
 INSIDE_CRC: Final = Struct(">hiqqqhii")
 
-_UNCOMPRESSED: Final = CompressionType.NONE  # to look a member of an enumeration up takes a while
+_UNCOMPRESSED: Final = CompressionType.NONE  # looking an enum member up is slow
 
 
 def encode_batch_header(
@@ -67,8 +67,8 @@ def encode_batch_header(
 ) -> bytes:
     """The header for ``body``, which holds ``count`` records with offset deltas 0, 1, 2, …
 
-    ``body`` is as it will be sent: compressed already if ``codec`` says so. Timestamps are in milliseconds since the
-    epoch. The two are not joined, so that they can be written out as they are.
+    ``body`` is already compressed if ``codec`` says so. Timestamps are in milliseconds since the epoch. Header and body
+    stay separate, so that both can be written to the socket without a copy.
     """
     attributes: i64 = 0
     if codec is not _UNCOMPRESSED:
@@ -83,7 +83,7 @@ def encode_batch_header(
         attributes, count - 1, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count
     )
     length = BATCH_OVERHEAD - LOG_OVERHEAD + len(body)
-    # To copy a small batch is cheaper than another call.
+    # Copying a small batch is cheaper than another call.
     crc = crc32c(inside + body) if length < _SMALL else crc32c(inside, body)
     return _outside_crc(base_offset, length, partition_leader_epoch, MAGIC, crc) + inside
 

@@ -1,4 +1,4 @@
-"""Records that lie in columns, as Arrow has them in memory, and their way into a batch: no Python object for any.
+"""Writes records from Arrow's columns in memory into a batch, without a Python object for any of them.
 
 A column of bytes is three buffers: the bytes of all rows one after the other, where each row begins (64-bit, one more
 than there are rows), and a bit for each row that is not null. Interpreted, the twins below make the record's objects
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aioproducer.records.record_writer import write_head, write_varint
 
 NO_BYTES: Final = -2
-"""The size of what is neither bytes nor null."""
+"""The size of a row that is neither bytes nor null."""
 
 _BY_WORDS: Final = 32
 """Bytes up to which it is cheaper to copy words than to make an object to copy from."""
@@ -39,7 +39,7 @@ class Column:
         raise NotImplementedError
 
     def write_to(self, writer: BytesWriter, row: i64, size: i64) -> None:
-        """Length and bytes of the row, whose size it is."""
+        """Writes length and bytes of the row, which has this size."""
         raise NotImplementedError
 
 
@@ -73,7 +73,7 @@ class ListColumn(Column):
 
 @final
 class ByteColumn(Column):
-    """``data`` has the rows one after the other, from ``base`` on; the bits of ``valid`` begin at ``first_bit``.
+    """``data`` holds the rows one after the other, from ``base`` on; the bits of ``valid`` begin at ``first_bit``.
 
     ``ends`` are numbers of ``width`` bytes, 4 or 8: where the first row begins, and where each ends.
     """
@@ -162,12 +162,12 @@ class HeaderColumn:
         self._values = values
 
     def count(self, row: i64) -> i64:
-        """Headers of the row."""
+        """The number of headers in the row."""
         count = self._lists.size(row)
         return count if count > 0 else 0
 
     def nameless(self, row: i64) -> bool:
-        """Whether one of them has null for a name, which no header can have."""
+        """Whether a header's name is null, which is invalid."""
         at = self._lists.begin(row)
         end = at + self.count(row)
         while at < end:
@@ -203,7 +203,7 @@ class HeaderColumn:
         return headers or None
 
     def write_to(self, writer: BytesWriter, row: i64) -> None:
-        """Number, names and values."""
+        """Writes number, names and values of the row's headers."""
         count = self.count(row)
         write_varint(writer, count)
         at = self._lists.begin(row)
@@ -226,7 +226,7 @@ class RecordColumns:
     def key_size(self, row: i64) -> i64:
         """Bytes of the key; -1 for none."""
         keys = self.keys
-        if keys is None:  # and no conditional expression, which would make an object of the number
+        if keys is None:  # not a conditional expression, which mypyc would box
             return -1
         return keys.size(row)
 
@@ -256,7 +256,7 @@ class RecordColumns:
         value_size: i64,
         rest: i64,
     ) -> None:
-        """Writes the row as a batch's next record (``RecordWriter.append`` tells what the deltas are)."""
+        """Writes the row as a batch's next record (``RecordWriter.append`` explains the deltas)."""
         keys = self.keys
         headers = self.headers
         writer = records._records

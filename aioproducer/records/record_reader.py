@@ -1,4 +1,4 @@
-"""Records out of the (decompressed) body of a batch; trusts none of the lengths in it."""
+"""Reads records from the (decompressed) body of a batch; trusts none of the lengths in it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def read_records(
     base_timestamp: int,
     log_append_time: int | None = None,
 ) -> Iterator[Record]:
-    """The ``count`` records that ``body`` is made of, the first with ``base_offset`` + its own delta, and so on.
+    """The ``count`` records in ``body``; the offset of each is ``base_offset`` plus its own delta.
 
-    ``log_append_time`` (ms), if there is one, is the timestamp of all. Offsets must rise and stay within the batch;
-    they may have gaps (a compacted log). Raises CorruptRecordException where the records are not what they claim to be.
+    ``log_append_time`` (ms), if given, is the timestamp of all. Offsets must rise and stay within the batch; they may
+    have gaps (a compacted log). Raises CorruptRecordException for malformed records.
     """
     pos = 0
     previous_delta = -1
@@ -84,7 +84,7 @@ def _read_headers(body: bytes, pos: int, end: int, count: int) -> tuple[tuple[tu
         if name is None:
             raise CorruptRecordException("a header has no name")
         value, pos = _read_bytes(body, pos, end)
-        # As in Java: a name that is not UTF-8 is shown as well as can be, and does not make the log unreadable.
+        # As in Java, bytes that are not UTF-8 are replaced in the name, so that the log stays readable.
         headers.append((name.decode(errors="replace"), value))
     return tuple(headers), pos
 

@@ -1,4 +1,4 @@
-"""The records of one batch, written one after another: the innermost loop of the producer.
+"""Writes the records of one batch: the innermost loop of the producer.
 
 Layout of a record (Kafka's record format v2, ``org.apache.kafka.common.record.DefaultRecord``; every number but the
 attributes is a zigzag varint):
@@ -8,8 +8,8 @@ attributes is a zigzag varint):
 
 A length of -1 stands for None. The 61 bytes in front of a batch's records belong to ``record_batch_header``.
 
-Interpreted, the same names are those of ``record_writer_pure``, which is written for the interpreter; both write the
-same bytes.
+Interpreted, the same names come from ``record_writer_pure``, which is written for the interpreter; both write the same
+bytes.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from mypy_extensions import i16, i32, i64, u8
 
 if TYPE_CHECKING:
     # No import at run time: compiled code reaches BytesWriter through librt's C interface, and interpreted code never
-    # gets to use it, so librt need not even be installed.
+    # uses it, so librt need not even be installed.
     from librt.strings import BytesWriter, read_i64_le, write_i16_le, write_i32_le, write_i64_le
 
 __all__ = ["MAX_RECORD_OVERHEAD", "RecordWriter", "record_size_upper_bound", "varint_size"]
 
 MAX_RECORD_OVERHEAD: Final = 21
-"""Bytes a record takes beside key, value and headers, at most: length 5, attributes 1, timestamp 10, offset 5."""
+"""The most bytes a record takes besides key, value and headers: length 5, attributes 1, timestamp 10, offset 5."""
 
 _SHORT: Final[i64] = 0x1FFF - 5
-"""Bytes that a record may have from its key on for its length to be two bytes, whatever comes before the key."""
+"""Up to this many bytes from its key on, a record's length takes two bytes, whatever comes before the key."""
 
 _BY_WORDS: Final[i64] = 64
 """Bytes up to which it is cheaper to copy words than to make an object to copy from."""
 
-# Signed shifts drag the sign along; without these bits they do not.
+# Signed shifts copy the sign; this mask removes it.
 _WITHOUT_TOP_7_BITS: Final[i64] = 0x01FF_FFFF_FFFF_FFFF
 
 
@@ -50,9 +50,9 @@ def varint_size(value: i64) -> i64:
 
 
 def record_size_upper_bound(key_size: i64, value_size: i64, headers: Sequence[tuple[str, bytes | None]] | None) -> i64:
-    """What ``RecordWriter.append`` adds at most, in bytes, whatever the (64-bit) timestamp and (32-bit) offset delta.
+    """The most bytes that ``RecordWriter.append`` adds, whatever the (64-bit) timestamp and (32-bit) offset delta.
 
-    Sizes in bytes, -1 for None. A batch's own 61 bytes (``BATCH_OVERHEAD``) are not in it.
+    Sizes in bytes, -1 for None. A batch's own 61 bytes (``BATCH_OVERHEAD``) are not included.
     Source: ``DefaultRecord.recordSizeUpperBound``.
     """
     size: i64 = MAX_RECORD_OVERHEAD + varint_size(key_size) + varint_size(value_size)
@@ -87,7 +87,7 @@ def write_varint(writer: BytesWriter, value: i64) -> None:
 
 
 def write_head(writer: BytesWriter, rest: i64, timestamp_delta: i64, offset_delta: i64) -> None:
-    """Appends what comes before a record's key, which is followed by ``rest`` bytes from there on; compiled only."""
+    """Appends the head of a record, which has ``rest`` bytes from its key on; compiled only."""
     timestamp = (timestamp_delta << 1) ^ (timestamp_delta >> 63)
     offset = (offset_delta << 1) ^ (offset_delta >> 63)
     if (timestamp | offset) & ~0x3FFF != 0 or rest > _SHORT:
@@ -150,7 +150,7 @@ class RecordWriter:
         value: bytes | None,
         headers: Sequence[tuple[str, bytes | None]] | None,
     ) -> None:
-        """Writes one record: all of it, or nothing if a header is not what it should be, which raises.
+        """Writes one record: all of it, or nothing if a header is invalid, which raises.
 
         ``offset_delta`` counts from the batch's base offset, ``timestamp_delta`` is in milliseconds from its base
         timestamp and may be negative.
@@ -207,14 +207,14 @@ class RecordWriter:
         return len(self._records)
 
     def freeze(self) -> bytes:
-        """What has been written, as bytes that no later call changes."""
+        """A copy of the bytes written."""
         return self._records.getvalue()
 
     def clear(self) -> None:
-        """Makes it empty, to be used for another batch; its memory is kept."""
+        """Empties it for another batch; its memory is kept."""
         self._records.truncate(0)
 
 
 if hasattr(RecordWriter.append, "__code__") and not TYPE_CHECKING:
-    # Interpreted (a native method has no code object), so the twin that is written for the interpreter takes over.
+    # Interpreted (a native method has no code object), so the interpreter's twin takes over.
     from aioproducer.records.record_writer_pure import RecordWriter, record_size_upper_bound, varint_size

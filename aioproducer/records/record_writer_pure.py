@@ -1,7 +1,7 @@
 """``record_writer`` for the interpreter: the same names and, byte for byte, the same records.
 
-A step of the interpreter costs as much as many compiled ones, so hardly anything is computed here: numbers become
-varints by looking them up, and a record is one join of ready pieces.
+An interpreted step costs as much as many compiled ones, so hardly anything is computed here: varints are looked up, and
+a record is one join of ready pieces.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, final
 __all__ = ["MAX_RECORD_OVERHEAD", "RecordWriter", "record_size_upper_bound", "varint_size"]
 
 MAX_RECORD_OVERHEAD: Final = 21
-"""Bytes a record takes beside key, value and headers, at most: length 5, attributes 1, timestamp 10, offset 5."""
+"""The most bytes a record takes besides key, value and headers: length 5, attributes 1, timestamp 10, offset 5."""
 
 
 def _encode_varint(value: int) -> bytes:
@@ -42,9 +42,9 @@ def varint_size(value: int) -> int:
 
 
 def record_size_upper_bound(key_size: int, value_size: int, headers: Sequence[tuple[str, bytes | None]] | None) -> int:
-    """What ``RecordWriter.append`` adds at most, in bytes, whatever the (64-bit) timestamp and (32-bit) offset delta.
+    """The most bytes that ``RecordWriter.append`` adds, whatever the (64-bit) timestamp and (32-bit) offset delta.
 
-    Sizes in bytes, -1 for None. A batch's own 61 bytes (``BATCH_OVERHEAD``) are not in it.
+    Sizes in bytes, -1 for None. A batch's own 61 bytes (``BATCH_OVERHEAD``) are not included.
     Source: ``DefaultRecord.recordSizeUpperBound``.
     """
     try:
@@ -86,12 +86,13 @@ class RecordWriter:
         value: bytes | None,
         headers: Sequence[tuple[str, bytes | None]] | None,
     ) -> None:
-        """Writes one record: all of it, or nothing if a header is not what it should be, which raises.
+        """Writes one record: all of it, or nothing if a header is invalid, which raises.
 
         ``offset_delta`` counts from the batch's base offset, ``timestamp_delta`` is in milliseconds from its base
         timestamp and may be negative.
         """
-        # Spelled out for the shapes records have, because every further piece and call would cost a tenth of the whole.
+        # Spelled out for the usual shapes of records, because every further piece and call would add a tenth to the
+        # cost.
         tail = _encode_headers(headers) if headers else b"\0"
         try:
             varints = _VARINTS
@@ -136,9 +137,9 @@ class RecordWriter:
         return len(self._records)
 
     def freeze(self) -> bytes:
-        """What has been written, as bytes that no later call changes."""
+        """A copy of the bytes written."""
         return bytes(self._records)
 
     def clear(self) -> None:
-        """Makes it empty, to be used for another batch."""
+        """Empties it for another batch."""
         self._records.clear()

@@ -1,4 +1,4 @@
-"""The records that a ``RecordWriter`` wrote, one after the other, to be written into other batches."""
+"""Walks the records that a ``RecordWriter`` wrote, to write them into other batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aioproducer.records.record_writer import RecordWriter
 
 @final
 class WrittenRecords:
-    """A walk over the records of one batch, of which there is one at least. It stands at a record, first the first.
+    """A cursor over the records of one batch, which has at least one. It starts at the first.
 
     Only for the producer's own bytes: their lengths are trusted.
     """
@@ -25,7 +25,7 @@ class WrittenRecords:
         self.next()
 
     def next(self) -> None:
-        """Goes to the next record; there must be one."""
+        """Moves to the next record, which must exist."""
         data = self._data
         pos = self._end
         byte: i64 = data[pos]
@@ -48,5 +48,5 @@ class WrittenRecords:
         self.rest = self._end - self._begin
 
     def write_to(self, records: RecordWriter, offset_delta: i64, timestamp_delta: i64) -> None:
-        """Writes the record as a batch's next one (``RecordWriter.append`` tells what the deltas are)."""
+        """Writes the record as a batch's next one (``RecordWriter.append`` explains the deltas)."""
         records.append_rest(offset_delta, timestamp_delta, self._data, self._begin, self._end)

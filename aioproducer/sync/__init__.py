@@ -9,7 +9,7 @@
 
 producer.py     KafkaProducer: what users call, from any thread
 delivery.py     Delivery: a record's end, for threads
-handover.py     hands records over from threads to the event loop
+handover.py     passes records from threads to the event loop
 loop_thread.py  the thread of that loop, and calls into it
 lifetime.py     the end of the interpreter, and forks
 

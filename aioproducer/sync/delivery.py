@@ -46,10 +46,9 @@ class Delivery:
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """The metadata; raises the delivery's error.
 
-        ``timeout`` is how long to wait, in seconds; None waits until the delivery ends, at most delivery.timeout.ms.
-        When it is over it raises the builtin TimeoutError, and the record goes on to its own end. Within a delivery
-        callback, which must not wait, and in a forked process, it raises IllegalStateException unless the delivery is
-        done.
+        ``timeout`` is in seconds; None waits until the delivery ends, at most delivery.timeout.ms. When the time is
+        over, the call raises the builtin TimeoutError, and the record stays under way. In a delivery callback, which
+        must not wait, and in a forked process, it raises IllegalStateException unless the delivery is done.
         """
         self._wait(timeout)
         place = self._place()
@@ -109,7 +108,7 @@ class Delivery:
             if not handover.call_soon(self._tell, waiter):
                 handover.refuse_the_rest()
             elif not waiter.told.wait(timeout):
-                raise TimeoutError(f"the record was not delivered within {timeout} s; it goes on to its own end")
+                raise TimeoutError(f"the record was not delivered within {timeout} s; it stays under way")
         finally:
             waiter.left = True
             handover.waiters.discard(waiter)
@@ -135,7 +134,7 @@ class Delivery:
         if place is None:
             self._call(callback)
         else:
-            # A handle of its own: one that threads look at may not change.
+            # A separate handle: the one that threads read must not change.
             LoopDelivery(*place).add_done_callback(lambda _: callback(self))
 
     def _call(self, callback: Callable[[Delivery], object]) -> None:

@@ -1,8 +1,8 @@
-"""Hands records over from threads to the producer's event loop.
+"""Passes records from threads to the producer's event loop.
 
-A thread puts a record into a queue. The first thread to do so since the loop last looked wakes the loop: one call for
-all records that arrive before it looks. That makes ``send`` cheap, because waking is a system call, and each time one
-thread would wait for the other.
+A thread puts a record into a queue. The first thread to do so since the loop last drained the queue wakes the loop,
+once for all records that arrive before the next drain. That makes ``send`` cheap: each wake is a system call and makes
+one thread wait for the other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Waiter:
     def __init__(self) -> None:
         self.told = threading.Event()
         self.left = False
-        """Nobody waits any more, so a failure goes to the log."""
+        """Ends the wait: a failure is then logged."""
 
     def done(self) -> bool:
         return self.left
@@ -55,21 +55,21 @@ class Waiter:
 
 
 class Handover:
-    """One per producer that runs. ``rung``, ``full`` and ``queue`` are looked at by every ``send``."""
+    """One per running producer. Every ``send`` reads ``rung``, ``full`` and ``queue``."""
 
     def __init__(self, producer: KafkaProducer[Any, Any], loop: asyncio.AbstractEventLoop) -> None:
         self.queue: deque[tuple[Delivery, Record]] = deque()
         self.rung = False
-        """The loop has been told that there is something, and has not looked yet."""
+        """The loop was woken and has not drained the queue yet."""
         self.full = False
-        """The producer has no memory for what has come, or it waits for a serializer: threads wait."""
+        """Records wait for memory or for a serializer: threads wait, too."""
         self.over = threading.Event()
-        """The loop has ended, or is in another process: nothing is taken any more."""
+        """The loop has ended or is in another process: records are refused."""
         self.thread = threading.get_ident()
         """The loop's: this is made there."""
         self.waiters: set[Waiter] = set()
         config = producer.config
-        # Records on their way must fit into the parking lot in case there is no memory for any of them.
+        # Records in the queue must fit into the parking lot, in case there is no memory for any of them.
         self.most = max(1, min(MOST, config.parked_memory // (LARGE + PARKED_COST)))
         self.patience = config.max_block_ms / 1000
         self._producer = producer
@@ -80,17 +80,17 @@ class Handover:
     # From threads
 
     def ring(self) -> None:
-        """Has the loop look."""
+        """Wakes the loop to drain the queue."""
         try:
             self.rung = True
             if not self.call_soon(self.take):
                 self.refuse_the_rest()
         except BaseException:
-            self.rung = False  # a signal's handler has raised, maybe before the loop was told: whoever comes next rings
+            self.rung = False  # a signal handler has raised, maybe before the wake: the next record rings again
             raise
 
     def call_soon(self, function: Callable[..., object], *arguments: Any) -> bool:
-        """Makes the loop call something, after what was handed over before; False if the loop has ended."""
+        """Makes the loop call a function, after all records handed over before; False if the loop has ended."""
         if not self.over.is_set():
             try:
                 self._loop.call_soon_threadsafe(function, *arguments)
@@ -101,11 +101,11 @@ class Handover:
         return False
 
     def on_loop(self) -> bool:
-        """Whether this is the loop's own thread, which may not wait for itself."""
+        """Whether this is the loop's own thread, which must not wait for itself."""
         return threading.get_ident() == self.thread
 
     def wait_for_room(self) -> None:
-        """Holds a thread up until there is room for another record, at most max.block.ms."""
+        """Blocks a thread until there is room for another record, at most max.block.ms."""
         if self.on_loop():
             return
         with self._room:
@@ -117,8 +117,8 @@ class Handover:
     # On the loop
 
     def take(self) -> None:
-        """Sends what has been handed over so far."""
-        self.rung = False  # first: whoever comes from now on has to ring again
+        """Sends the records handed over so far."""
+        self.rung = False  # first: a record that comes from now on must ring again
         queue = self.queue
         for _ in range(len(queue)):
             delivery, record = queue.popleft()
@@ -138,7 +138,7 @@ class Handover:
         return producer.send(topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers)
 
     def _refuse(self, delivery: Delivery, record: Record, error: Exception) -> None:
-        """Nobody is there to be raised to: it is told by the delivery, and by the log, as nobody may ask that."""
+        """There is no caller to raise to, so the delivery reports the error; it is also logged, in case nobody asks."""
         delivery.refused(error)
         cause = error if isinstance(error, KafkaError) else KafkaError(f"{type(error).__name__}: {error}")
         topic, partition = record[0], -1 if record[3] is None else record[3]
@@ -147,7 +147,7 @@ class Handover:
         self._producer._admission.missing(cause)
 
     def _look_for_memory(self) -> None:
-        """Lets threads go on, or makes them wait until the records that now wait in line have been placed."""
+        """Unblocks threads, or makes them wait until the records now in line have been placed."""
         lot = self._producer._lot
         waiting = lot.memory if len(lot.memory) > 0 else lot.serializing
         self.full = len(waiting) > 0
@@ -160,27 +160,27 @@ class Handover:
         with self._room:
             self._room.notify_all()
 
-    # As the result of the last record that waits wants to see it, which is a future's face
+    # The methods of a future, as the result of the last waiting record expects them
 
     def done(self) -> bool:
         return False
 
     def set_result(self, _: None) -> None:
-        self._loop.call_soon(self._look_for_memory)  # not amid the placing of others
+        self._loop.call_soon(self._look_for_memory)  # not while others are being placed
 
     # Its end
 
     def end(self) -> None:
-        """The loop has ended; records that came too late are refused."""
+        """Refuses the records that came too late, when the loop has ended."""
         self.over.set()
         self.thread = 0  # another thread may have its number now
         self.refuse_the_rest()
         self._wake()
-        for waiter in list(self.waiters):  # those that the loop was not told of in time
+        for waiter in list(self.waiters):  # those that missed the loop's last drain
             waiter.told.set()
 
     def abandon(self) -> None:
-        """This process is a fork, and the loop is in the other one: locks may be held by threads that are not here."""
+        """Called in a fork, whose parent has the loop: threads that do not exist here may hold locks."""
         self._room = threading.Condition()
         self.over = threading.Event()
         self.over.set()
@@ -188,7 +188,7 @@ class Handover:
         self.queue.clear()
 
     def refuse_the_rest(self) -> None:
-        """Ends the deliveries of records that no loop will ever take."""
+        """Ends the deliveries of records that no loop will ever send."""
         self.rung = False
         while True:
             try:

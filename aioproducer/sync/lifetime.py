@@ -17,14 +17,14 @@ class Mortal(Protocol):
     def close(self) -> None: ...
 
     def _after_fork(self) -> bool:
-        """This process is a fork. Whether the producer cannot be used here, because its thread is in the other one."""
+        """Called in a fork. Returns whether the producer is unusable here, because its thread is in the parent."""
 
 
 _producers: weakref.WeakSet[Mortal] = weakref.WeakSet()
 
 
 def watch(producer: Mortal) -> None:
-    """It is told of forks, and closed at the end of the interpreter."""
+    """Registers a producer: it learns of forks, and is closed at the end of the interpreter."""
     _producers.add(producer)
 
 
@@ -43,5 +43,5 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
-# By then threads that are no daemons have ended: whoever sends from one is not cut short.
+# By then all non-daemon threads have ended, so none of their sends is cut short.
 atexit.register(_close_all)

@@ -26,7 +26,7 @@ CLOSED: Final = "the producer is closed, or its thread has ended; make a new one
 
 
 class LoopThread:
-    """Starts when it is made, which raises what keeps the producer from starting, and ends with ``close()``.
+    """Starts in the constructor, which raises if the producer cannot start, and ends with ``close()``.
 
     It keeps ``owner`` alive, because a producer that nobody references may still have records to deliver.
     """
@@ -43,12 +43,12 @@ class LoopThread:
         """IllegalStateException if called in this same thread, which cannot wait for itself."""
         if self.handover.on_loop():
             raise IllegalStateException(
-                "it was called from within a delivery callback or other code that the producer's thread calls, and "
-                "would keep that thread from what it waits for: call it from a thread of yours"
+                "it was called in a delivery callback or other code that the producer's thread runs, and "
+                "would block that thread: call it from one of your own threads"
             )
 
     def call(self, function: Callable[..., Awaitable[T]], *arguments: Any, wait: float | None = None, **more: Any) -> T:
-        """Has the loop call and await ``function``, after it has taken what this thread has sent; returns the result.
+        """Makes the loop call and await ``function``, after the records this thread has sent; returns the result.
 
         If the wait is interrupted, or takes longer than ``wait`` seconds, the call is cancelled.
         """
@@ -78,7 +78,7 @@ class LoopThread:
     def close(self, timeout: float | None) -> None:
         """Closes the producer and ends the thread; any number of threads may call it, and wait for the same end."""
         try:
-            with suppress(IllegalStateException):  # another thread was faster, or the loop has ended by itself
+            with suppress(IllegalStateException):  # another thread closed it first, or the loop has ended
                 self.call(self._producer.close, timeout)
         finally:
             with suppress(RuntimeError):  # the same
@@ -98,7 +98,7 @@ class LoopThread:
                 began.result()[1].end()
 
     async def _live(self, began: Future[tuple[BlockingPortal, Handover]]) -> None:
-        self._producer._random = Random()  # its own, in each process that it was forked into before it was used
+        self._producer._random = Random()  # a separate one in each process that forked before the first use
         async with BlockingPortal() as portal:
             await self._producer.start()
             began.set_result((portal, Handover(self._producer, asyncio.get_running_loop())))
@@ -107,7 +107,7 @@ class LoopThread:
 
 @contextmanager
 def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Ends it not as `asyncio.run` does, which starts another thread for that: nobody may when the interpreter ends."""
+    """Ends the loop without the extra thread of `asyncio.run`, which cannot start when the interpreter ends."""
     loop = new_event_loop()
     try:
         yield loop

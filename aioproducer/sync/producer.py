@@ -52,8 +52,8 @@ class KafkaProducer(Generic[K, V]):
     then a producer survives a fork. A started one cannot be used in a forked process, where its calls raise
     IllegalStateException: make a new one there.
 
-    Leaving ``with``, also by an exception, calls ``close()``, and so does the end of the interpreter: what was accepted
-    is delivered.
+    Leaving ``with``, also by an exception, calls ``close()``, and so does the end of the interpreter: accepted records
+    are delivered.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class KafkaProducer(Generic[K, V]):
         self._producer = self._make_producer(with_serializers(config, key_serializer, value_serializer))
         hooks = self._producer._hooks
         self._serializes = hooks.serializes
-        # The loop calls interceptors and partitioners, and awaits serializers, so that each record waits for it.
+        # The loop calls interceptors and partitioners and awaits serializers, so each record waits for the loop.
         self._hands_over = not (hooks.intercepts() or hooks.partitions() or hooks.asynchronous)
         self._known: set[str] = set()
         """Topics whose metadata has been seen."""
         self._handover: Handover | None = None
-        """The way to the loop, while records are accepted."""
+        """Passes records to the loop, while they are accepted."""
         self._thread: LoopThread | None = None
-        self._changing = threading.RLock()  # entered again by a signal's handler, maybe
+        self._changing = threading.RLock()  # a signal handler may enter this again
         self._closed = False
         self._forked = False
         lifetime.watch(self)
@@ -95,7 +95,7 @@ class KafkaProducer(Generic[K, V]):
     # Life
 
     def start(self) -> None:
-        """Starts the thread; does not wait for a broker. Starting twice is harmless, and so is leaving it out."""
+        """Starts the thread; does not wait for a broker. Starting twice is harmless; the call is optional."""
         self._running()
 
     def __enter__(self) -> Self:
@@ -108,7 +108,7 @@ class KafkaProducer(Generic[K, V]):
         self.close()
 
     def close(self, timeout: float | None = None) -> None:
-        """Delivers what was accepted, then stops the thread. Every delivery is done when this returns.
+        """Delivers the accepted records, then stops the thread. Every delivery is done when this returns.
 
         ``timeout`` is in seconds; when it is over, the remaining records fail with an error that gives their outcome.
         ``None`` waits until everything has ended, at most delivery.timeout.ms; 0 stops at once, and so does Ctrl-C.
@@ -121,13 +121,13 @@ class KafkaProducer(Generic[K, V]):
             self._thread.check_elsewhere()
         with self._changing:
             self._closed = True
-            self._handover = None  # whoever sends from now on is told
+            self._handover = None  # a later send raises
         if self._thread is not None:
             self._thread.close(timeout)
 
     def _after_fork(self) -> bool:
-        """This process is a fork; called before anything else here. Whether the thread is in the other one."""
-        self._changing = threading.RLock()  # a thread that is not here may hold the other
+        """Called first thing in a fork. Returns whether the thread is in the parent."""
+        self._changing = threading.RLock()  # a thread that does not exist here may hold the old one
         if self._thread is not None:
             self._forked = True
             self._handover = None
@@ -161,18 +161,17 @@ class KafkaProducer(Generic[K, V]):
         timestamp_ms: Any = None,
         headers: Any = None,
     ) -> Delivery:
-        """Hands a record over and returns its delivery; you may ask it for the ``result()`` or not.
+        """Hands a record over and returns its delivery; asking for its ``result()`` is optional.
 
         It waits for the metadata of a new topic, and for room while records arrive faster than they can be delivered,
         each at most max.block.ms. When it returns, the record has been serialized. Serializers are called in the
         sending thread, possibly by many threads at once; those that are coroutine functions run on the event loop, one
         at a time, and the call waits for them.
 
-        Raises IllegalArgumentException, IllegalStateException and SerializationException for misuse. Also raises what
-        keeps the record out while the call waits for it: if the topic is new, if the record has more than 2 KiB, if
-        your interceptor or partitioner must be called, or your serializer awaited (TimeoutException,
-        BufferExhaustedException, RecordTooLargeException). All other errors arrive in the delivery, or in the log if
-        nobody asks it.
+        Raises IllegalArgumentException, IllegalStateException and SerializationException for misuse. The call waits for
+        the loop if the topic is new, if the record has more than 2 KiB, if your interceptor or partitioner must be
+        called, or your serializer awaited; then it also raises TimeoutException, BufferExhaustedException and
+        RecordTooLargeException. All other errors arrive in the delivery, or in the log if nobody asks it.
         """
         handover = self._handover
         if handover is None:
@@ -186,7 +185,7 @@ class KafkaProducer(Generic[K, V]):
         if self._serializes:
             try:
                 key, value, headers = self._producer._hooks.serialized(topic, key, value, headers)
-            except Later as later:  # only the loop can await it, and there the serializer is called again
+            except Later as later:  # only the loop can await it: the serializer is called again there
                 later.serialization.drop()
                 return self._carry(handover, (topic, value, key, partition, timestamp_ms, headers), serialize=True)
         key, value = as_bytes(key, "key"), as_bytes(value, "value")
@@ -217,12 +216,12 @@ class KafkaProducer(Generic[K, V]):
         """Waits for metadata of a topic that is new here."""
         if not topic:
             raise IllegalArgumentException("the topic is empty")
-        if not handover.on_loop():  # a callback that sends may not wait; its record does
+        if not handover.on_loop():  # a callback that sends must not wait; its record does
             self.partitions_for(topic)
             self._known.add(topic)
 
     def _carry(self, handover: Handover, record: Record, *, serialize: bool) -> Delivery:
-        """The slow path of a record, which waits for the loop: then the record is in the accumulator."""
+        """The slow path of a record: waits until the loop has put it into the accumulator."""
         delivery = Delivery(handover)
         if handover.on_loop():
             handover.take()
@@ -243,7 +242,7 @@ class KafkaProducer(Generic[K, V]):
     ) -> BulkResult:
         """Sends a record for each value, and returns when all of them have ended.
 
-        What is not a sequence is first read to its end, in the calling thread. Everything else is as with
+        The calling thread first reads other iterables than sequences to their end. Everything else is as with
         :meth:`aioproducer.KafkaProducer.send_many`.
         """
         columns = {"keys": keys, "partitions": partitions, "timestamps_ms": timestamps_ms, "headers": headers}
@@ -276,7 +275,7 @@ class KafkaProducer(Generic[K, V]):
     def flush(self, timeout: float | None = None) -> None:
         """Returns when everything accepted before the call has been delivered or has failed; ignores linger.ms.
 
-        After ``timeout`` seconds it raises the builtin TimeoutError, and the records go on to their own ends.
+        After ``timeout`` seconds it raises the builtin TimeoutError, and the records stay under way.
         """
         self._call(self._producer.flush, wait=timeout)
 
@@ -307,7 +306,7 @@ class KafkaProducer(Generic[K, V]):
         self._call(self._producer.init_transactions)
 
     def begin_transaction(self) -> None:
-        """From now on records belong to a transaction, whichever thread sends them."""
+        """Begins a transaction: it includes the records of all threads from now on."""
         self._call(self._producer.begin_transaction)
 
     def send_offsets_to_transaction(
@@ -348,7 +347,7 @@ class KafkaProducer(Generic[K, V]):
     # Within
 
     def _make_producer(self, config: Mapping[str, Any]) -> LoopProducer[Any, Any]:
-        """What runs in the thread; a mock has another."""
+        """The producer that runs in the thread; a mock has another."""
         return LoopProducer(**config)
 
     def _call(
@@ -384,7 +383,7 @@ def _check_number(number: object, what: str, most: int) -> None:
 
 
 def _at_hand(column: Any) -> Any:
-    """A column of a bulk send such that reading it on the loop holds nobody up."""
+    """A column of a bulk send as a sequence, so that reading it never blocks the loop."""
     if isinstance(column, Iterable) and not isinstance(column, Sequence):
         return list(column)
     return column

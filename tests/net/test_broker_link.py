@@ -329,7 +329,7 @@ async def test_a_broker_that_refuses_to_tell_its_versions(world: World) -> None:
         await watched.until(lambda link: link.state is IDLE)
         watched.link.want()
         await watched.until(lambda link: link.state is BACKOFF)
-        assert "refused to tell its API versions" in str(watched.link.last_error)
+        assert "refused to report its API versions" in str(watched.link.last_error)
         await watched.ready()
 
 

@@ -227,7 +227,7 @@ async def test_a_delivery_that_is_kept_and_not_awaited_fails_soon(world: World) 
         await turns(TRIAL + 1)
         assert asyncio.get_running_loop().time() - began < 0.001
         assert kept.outcome is Outcome.NOT_SENT
-        with pytest.raises(BufferExhaustedException, match=r"await send\(\), or enqueue\(\)"):
+        with pytest.raises(BufferExhaustedException, match=r"await send\(\) or enqueue\(\)"):
             kept.result()
 
 

@@ -59,7 +59,7 @@ async def test_one_that_raises_harms_nobody(world: World, caplog: pytest.LogCapt
         async with make_producer(cluster.bootstrap_servers, metric_reporters=reporters) as producer:
             _ = await producer.send("t", b"v")
     assert [reporter.told for reporter in reporters] == [["init"], ["init", "close"], ["init", "close"]]
-    assert ["could not begin" in line or "at the end of" in line for line in caplog.messages] == [True, True]
+    assert ["could not start" in line or "at the end of" in line for line in caplog.messages] == [True, True]
 
 
 @virtual

@@ -126,7 +126,7 @@ async def test_forgotten_records_have_no_more_memory_than_parked_ones(
             await asyncio.sleep(0)
         assert 0 < len(cluster.values("t")) < 7
     (line,) = caplog.messages
-    assert "await send(), or enqueue()" in line
+    assert "await send() or enqueue()" in line
     assert vars(caplog.records[0])["kafka"]["records"] + len(cluster.values("t")) == 10
 
 

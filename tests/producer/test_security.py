@@ -244,7 +244,7 @@ class TestTls:
         async with tls_cluster(certificates) as cluster:
             trust = {"ssl_truststore_location": str(certificates.other_authority)}
             async with KafkaProducer(**self.configs(cluster, certificates, **trust)) as producer:
-                told = r"TLS with .* failed: self-signed certificate.*; ssl\.truststore\.location has to name"
+                told = r"TLS with .* failed: self-signed certificate.*; ssl\.truststore\.location must name"
                 with pytest.raises(SslAuthenticationException, match=told):
                     await producer.send("t", b"value")
 

@@ -189,7 +189,7 @@ class TestCallsThatSendMany:
             source.given.put_nowait(None)
             result = await call
             assert (result.count, result.failed) == (1, 1)
-            assert "has ended" in str(result.errors[0][1])
+            assert "ended before" in str(result.errors[0][1])
             await cancel(other)
             _ = producer.send("t", b"next", partition=0)
             await producer.commit_transaction()

@@ -1,9 +1,9 @@
 """The bound on memory: ``buffer.memory`` bytes, given out per batch.
 
-Kafka's BufferPool hands out ByteBuffers; here it hands out the right to that many bytes, and keeps the writers of
-finished batches for the next ones (its free list). Records that wait for memory wait in the
-:class:`~aioproducer.producer.parking.parking_lot.ParkingLot`, first come first served; while any does, every newcomer
-is sent there, too.
+Kafka's BufferPool hands out ByteBuffers; this one only counts bytes, and keeps the writers of finished batches for the
+next ones (its free list). Records that wait for memory wait in the
+:class:`~aioproducer.producer.parking.parking_lot.ParkingLot`, first come, first served; while any record waits there,
+newcomers join the line.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from aioproducer.producer.accumulator.record_sizes import RecordSizes
 from aioproducer.records.record_writer import RecordWriter
 
 SPARE_BYTES: Final = 2 * 1024 * 1024
-"""What the free list holds at most, beside ``buffer.memory``."""
+"""The most bytes in the free list, beside ``buffer.memory``."""
 
 
 @final
 class BatchBuffer:
-    """What a batch writes into: its records, and per record what the metadata will need."""
+    """A batch's buffers: its records, and the sizes that their metadata will need."""
 
     def __init__(self) -> None:
         self.records = RecordWriter()
         self.sizes = RecordSizes()
         self.grown: i64 = 0
-        """The most it has held; its memory is kept when it is cleared."""
+        """The most bytes it has held; clearing keeps its memory."""
 
     def clear(self) -> None:
         held = self.records.size() + self.sizes.size()
@@ -42,7 +42,7 @@ class BatchBuffer:
 class BufferPool:
     """Counts bytes; ``available + what batches hold == total`` at all times.
 
-    ``available`` may be less than nothing for a while, by what :meth:`exchange` took.
+    :meth:`exchange` may make ``available`` negative for a while.
     """
 
     def __init__(self, total: i64, poolable_size: i64) -> None:
@@ -53,7 +53,7 @@ class BufferPool:
         self._spare_bytes: i64 = 0
 
     def allocate(self, size: i64) -> bool:
-        """Takes ``size`` bytes, or nothing and answers False."""
+        """Takes ``size`` bytes, or takes nothing and returns False."""
         if size > self.available:
             return False
         self.available -= size
@@ -64,7 +64,7 @@ class BufferPool:
         self.exchange(size, 0)
 
     def exchange(self, held: i64, needed: i64) -> None:
-        """Gives ``held`` bytes back and takes ``needed``, there or not: for what is in memory already."""
+        """Gives ``held`` bytes back and takes ``needed``, available or not: for data that is in memory already."""
         if held < 0 or needed < 0 or self.available + held - needed > self.total:
             raise IllegalStateException(
                 f"{held} bytes given back to a pool of {self.total} that has {self.available} available, for {needed}"
@@ -72,7 +72,7 @@ class BufferPool:
         self.available += held - needed
 
     def buffer(self) -> BatchBuffer:
-        """An empty buffer, recycled if there is one."""
+        """An empty buffer, recycled if possible."""
         if not self._spares:
             return BatchBuffer()
         spare = self._spares.pop()

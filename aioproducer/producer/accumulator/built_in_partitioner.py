@@ -1,9 +1,9 @@
 """Chooses partitions for records without key or partition (KIP-480, KIP-794, KIP-1123).
 
 A topic stays with one partition until a batch is full, then draws the next: the shorter the queue of a partition, the
-likelier. Kafka's Sender counts all queues of all topics at each of its turns. Here they are counted when a partition is
-drawn, and only those that hold something: the empty ones between two of them are one row of the table. So a draw costs
-the same however many partitions there are.
+likelier. Kafka's Sender counts all queues of all topics in each pass. Here a draw counts only the queues that hold
+batches: all empty ones between two of them are one row of the table. So a draw costs the same however many partitions
+there are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mypy_extensions import i64
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 
 QUEUES_PER_DRAW: Final = 4
-"""Figures of n queues are good for n / 4 draws: most have not changed by then, and no draw pays for more than these."""
+"""A table of n queues serves n / 4 draws: most queues have not changed by then, and a draw pays for only four."""
 
 _LEFT_OUT: Final = -1
 
@@ -27,12 +27,12 @@ _LEFT_OUT: Final = -1
 class LoadTable:
     """Partitions by how much shorter their queues are than the longest: a cumulative frequency table.
 
-    ``heaviest`` is what an empty queue weighs.
+    ``heaviest`` is the weight of an empty queue.
     """
 
     def __init__(self, partitions: list[PartitionQueue], heaviest: i64) -> None:
         self.total: i64 = 0
-        """Numbers from 0 to below this stand for partitions."""
+        """Numbers from 0 to below this map to partitions."""
         self._partitions = partitions
         self._heaviest = heaviest
         self._ends: list[int] = []
@@ -52,7 +52,7 @@ class LoadTable:
         self._firsts.append(place)
 
     def partition(self, number: i64) -> PartitionQueue:
-        """The partition that a number stands for."""
+        """The partition that a number maps to."""
         row = bisect_right(self._ends, number)
         begin: i64 = self._ends[row - 1] if row > 0 else 0
         first: i64 = self._firsts[row]
@@ -60,10 +60,10 @@ class LoadTable:
 
 
 def load_table(partitions: list[PartitionQueue], busy: list[PartitionQueue], unavailable: Collection[int]) -> LoadTable:
-    """Each partition weighs the length of the longest queue, less that of its own, plus one.
+    """A partition's weight is the length of the longest queue, less that of its own, plus one.
 
-    Both lists are in order of partition; ``busy`` has the queues that hold something, and maybe others. What waits for
-    an unavailable node is left out. An empty queue is not: somebody has to find out that the node is back.
+    Both lists are in order of partition; ``busy`` has all queues that hold batches, and maybe others. Queues with
+    batches for an unavailable node are left out. Empty ones are not: a record must find out that the node is back.
     """
     places: list[int] = []
     depths: list[int] = []
@@ -96,10 +96,10 @@ def load_table(partitions: list[PartitionQueue], busy: list[PartitionQueue], una
 
 
 def _place(partitions: list[PartitionQueue], queue: PartitionQueue) -> i64:
-    """Where the queue stands in a list that is in order of partition; -1 if it does not."""
+    """The index of the queue in a list that is in order of partition; -1 if it is not in it."""
     number = queue.partition
     size: i64 = len(partitions)
-    if number < size and partitions[number] is queue:  # as long as no other has lost its leader
+    if number < size and partitions[number] is queue:  # while no partition lacks a leader
         return number
     low: i64 = 0
     high = size
@@ -118,9 +118,9 @@ def _none() -> Collection[int]:
 
 @final
 class Partitioning:
-    """What the partitioners of all topics share.
+    """State shared by the partitioners of all topics.
 
-    ``unavailable`` tells the nodes to leave out for now (partitioner.availability.timeout.ms).
+    ``unavailable`` returns the nodes to leave out for now (partitioner.availability.timeout.ms).
     """
 
     def __init__(
@@ -139,12 +139,12 @@ class Partitioning:
 
 @final
 class BuiltInPartitioner:
-    """The partition that a topic stays with, and the choice of the next."""
+    """The current partition of a topic, and the choice of the next."""
 
     def __init__(self, shared: Partitioning) -> None:
         self.current: PartitionQueue | None = None
         self.produced: i64 = 0
-        """Bytes appended to the current one since it was chosen."""
+        """Bytes appended to the current partition since it was chosen."""
         self._shared = shared
         self._all: list[PartitionQueue] = []
         self._with_leader: list[PartitionQueue] = []
@@ -156,7 +156,7 @@ class BuiltInPartitioner:
         self._good_for: i64 = 0
 
     def follow(self, queues: list[PartitionQueue]) -> None:
-        """These are the topic's partitions now."""
+        """Sets the topic's partitions."""
         self._all = queues
         self._stale = True
         current = self.current
@@ -164,7 +164,7 @@ class BuiltInPartitioner:
             self.current = None
 
     def leaders_changed(self) -> None:
-        """Partitions have found or lost their leader, or it is in another rack; looked into at the next draw."""
+        """Partitions have found or lost their leader, or it is in another rack; the next draw rebuilds the table."""
         self._stale = True
 
     def opened(self, queue: PartitionQueue) -> None:
@@ -177,14 +177,14 @@ class BuiltInPartitioner:
             self._busy.append(queue.partition)
 
     def produced_more(self, size: i64, batch_size: i64) -> None:
-        """Counts bytes that were appended to the current one. It is left after two batches' worth of them, even if no
-        batch is full by then, as when records with keys open batches, too."""
+        """Counts bytes appended to the current partition. After two batches' worth the partitioner leaves it, even if
+        no batch is full by then, as when records with keys open batches, too."""
         self.produced += size
         if self.produced >= 2 * batch_size:
             self.current = None
 
     def next(self) -> PartitionQueue:
-        """Chooses the partition to stay with from now on."""
+        """Chooses the next partition."""
         if self._stale:
             self._look_at_leaders()
         shared = self._shared
@@ -207,7 +207,7 @@ class BuiltInPartitioner:
         self._stale = False
 
     def _loads(self) -> LoadTable | None:
-        """The table in force; None if there is nothing to weigh."""
+        """The present table; None if there is nothing to weigh."""
         if self._good_for > 0:
             self._good_for -= 1
         else:
@@ -225,8 +225,8 @@ class BuiltInPartitioner:
                 break  # the topic has fewer partitions now
             queue = queues[number]
             if busy and busy[-1] is queue:
-                continue  # it was gone meanwhile, and has come back
-            # With a batch under way it stays: a retry is put back without being opened.
+                continue  # it was missing meanwhile and is back
+            # With a batch under way it stays: a retry returns to the queue without being opened.
             queue.busy = queue.in_flight > 0 or queue.depth() > 0
             if queue.busy:
                 self._busy.append(number)

@@ -8,29 +8,29 @@ from __future__ import annotations
 from typing import Final
 
 INITIAL: Final = 1.0
-"""Before anything is known nothing is expected of a codec."""
+"""The first estimate: no compression."""
 
 IMPROVING_STEP: Final = 0.005
-"""By how much the estimate falls at most after a batch that was compressed better."""
+"""The most by which the estimate falls after a batch that compressed better."""
 
 DETERIORATING_STEP: Final = 0.05
-"""By how much it rises at least after one that was compressed worse: too full is worse than not full."""
+"""The least by which it rises after one that compressed worse: too full is worse than not full."""
 
 SAFETY: Final = 1.05
-"""Kafka's COMPRESSION_RATE_ESTIMATION_FACTOR: compressed bytes are expected to be this much more than estimated."""
+"""Kafka's COMPRESSION_RATE_ESTIMATION_FACTOR: the safety factor on the estimate."""
 
 FULLEST: Final = 16
-"""A batch takes no more than this many times its size, however well it is compressed: it is done on the event loop."""
+"""A batch takes at most this many times its size, however well it compresses: the event loop compresses it."""
 
 
 class CompressionRatioEstimator:
-    """By topic: bytes after compression per byte before. A producer has one codec, so one of these."""
+    """By topic: bytes after compression per byte before. A producer has one codec, and so one instance."""
 
     def __init__(self) -> None:
         self._ratios: dict[str, float] = {}
 
     def ratio(self, topic: str) -> float:
-        """The estimate: 0.25 is a quarter; more than 1 if compressing makes it larger."""
+        """The estimate: 0.25 is a quarter; more than 1 if compression makes data larger."""
         return self._ratios.get(topic, INITIAL)
 
     def observe(self, topic: str, observed: float) -> None:
@@ -42,7 +42,7 @@ class CompressionRatioEstimator:
             self._ratios[topic] = max(estimated - IMPROVING_STEP, observed)
 
     def reset(self, topic: str, observed: float) -> None:
-        """A batch turned out too large: nothing is expected any more, or what that batch showed if it was worse."""
+        """A batch turned out too large: resets the estimate to 1, or to that batch's ratio if it was worse."""
         self._ratios[topic] = max(INITIAL, observed)
 
     def expected(self, topic: str) -> float:

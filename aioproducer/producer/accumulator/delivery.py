@@ -1,4 +1,4 @@
-"""One record's delivery, as its sender holds it."""
+"""One record's delivery: the handle that ``send`` returns."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from aioproducer.record_metadata import RecordMetadata
 log = logging.getLogger(__name__)
 
 
-# Handles are many and short-lived, so the garbage collector does not look at them. They are in no lasting cycle: the
-# references back to them, from a result's callbacks and waiters, are cut when the result is complete.
+# Handles are many and short-lived, so the garbage collector does not look at them. They form no lasting cycle: a
+# completed result drops the references back to them, in its callbacks and waiters.
 @mypyc_attr(acyclic=True, free_list_len=1)
 class Delivery:
     """One record's delivery: await it for its :class:`RecordMetadata`, or for the error that ended it.
 
-    Any number of tasks may await it; cancelling one of them affects neither the record nor the others. Only a record
-    that still waits for serializers, metadata or memory is withdrawn when nobody awaits it any more; a transaction
-    fails with it. While nobody awaits such a record, it counts in parked.memory, and fails if there is no room for it;
-    callbacks, ``flush`` and ``close`` do not count as awaiting it.
+    Any number of tasks may await it; cancelling one of them affects neither the record nor the others. There is one
+    exception: a record that still waits for serializers, metadata or memory is withdrawn when the last task awaiting it
+    is cancelled, and its transaction fails. While no task awaits a waiting record, it counts in parked.memory, and
+    fails if there is no room for it; callbacks, ``flush`` and ``close`` do not count as awaiting it.
 
     ``done()``, ``result()``, ``exception()`` and ``add_done_callback()`` work as on a future.
 
@@ -82,7 +82,7 @@ class Delivery:
         result.add_callback(self._index, _Callback(self, callback, result.loop, result.hooks))
 
     def place(self) -> tuple[ProduceResult, i64]:
-        """Where its end is to be found: the result and the index there. Changes nothing, so that any thread may ask."""
+        """The result that holds its end, and the index there. Changes nothing, so any thread may call it."""
         result = self._result
         index = self._index
         while result.state == FORWARDED:
@@ -119,8 +119,8 @@ class Delivery:
         waiting: Generator[Any, None, RecordMetadata] = future.__await__()
         return waiting
 
-    # A coroutine's methods, which a task calls. They keep no state: what a task waits for is done when the task is
-    # woken, so any number of tasks may run the same delivery.
+    # A coroutine's methods, which a task calls. They keep no state: whatever a task waits for is done when the task
+    # wakes, so any number of tasks may run the same delivery.
 
     def send(self, value: None) -> Any:
         """For tasks: raises StopIteration with the metadata, or the error, or returns the future to wait for."""

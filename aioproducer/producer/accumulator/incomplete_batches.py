@@ -1,6 +1,6 @@
 """All batches that have not ended, in the order they were created.
 
-Adding one, removing any, and putting others in its place cost the same however many there are.
+Adding, removing and replacing a batch cost the same however many there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Entry:
 
 @final
 class IncompleteBatches:
-    """Kafka's class of this name: a doubly linked list, and where each batch stands in it."""
+    """Kafka's class of this name: a doubly linked list, and each batch's node in it."""
 
     __slots__ = ("_entries", "_newest", "_oldest", "oldest")
 
@@ -36,7 +36,7 @@ class IncompleteBatches:
         self._oldest: _Entry | None = None
         self._newest: _Entry | None = None
         self.oldest: ProducerBatch | None = None
-        """The one that was created first; None without any."""
+        """The oldest batch; None if there is none."""
 
     def add(self, batch: ProducerBatch, queue: PartitionQueue) -> None:
         """A new batch, the newest."""
@@ -52,7 +52,7 @@ class IncompleteBatches:
         self._entries[batch] = entry
 
     def remove(self, batch: ProducerBatch) -> None:
-        """The batch has ended, maybe not just now."""
+        """Removes a batch that has ended; harmless if it was removed before."""
         entry = self._entries.pop(batch, None)
         if entry is None:
             return
@@ -69,7 +69,7 @@ class IncompleteBatches:
         entry.older = entry.newer = None
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """Its parts, which are as old, stand where the batch stood."""
+        """Replaces a batch by its parts, which are as old."""
         whole = self._entries[batch]
         place = whole.older
         queue = whole.queue
@@ -80,7 +80,7 @@ class IncompleteBatches:
             place = entry
 
     def _insert(self, entry: _Entry, older: _Entry | None) -> None:
-        """Behind ``older``; before all others if that is None."""
+        """Inserts behind ``older``; at the front if that is None."""
         self._entries[entry.batch] = entry
         entry.older = older
         if older is None:
@@ -101,7 +101,7 @@ class IncompleteBatches:
         return self._entries[batch].queue
 
     def items(self) -> list[tuple[ProducerBatch, PartitionQueue]]:
-        """Each batch with its queue, as of now: the oldest first."""
+        """Each batch with its queue, oldest first; a copy."""
         found: list[tuple[ProducerBatch, PartitionQueue]] = []
         entry = self._oldest
         while entry is not None:
@@ -110,7 +110,7 @@ class IncompleteBatches:
         return found
 
     def queues(self) -> list[PartitionQueue]:
-        """Those that have any, in the order of their oldest."""
+        """The queues with such batches, in the order of their oldest."""
         return list(dict.fromkeys([queue for _, queue in self.items()]))
 
     def __iter__(self) -> Iterator[ProducerBatch]:

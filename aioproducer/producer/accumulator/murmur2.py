@@ -17,7 +17,7 @@ def murmur2(data: bytes) -> i64:
 
 
 def murmur2_of(data: bytes, begin: i64, size: i64) -> i64:
-    """The same of ``size`` bytes from ``begin`` on, which must be there."""
+    """The same for ``size`` bytes from ``begin`` on, which must exist."""
     m: i64 = 0x5BD1E995
     mask: i64 = 0xFFFFFFFF
     h: i64 = (0x9747B28C ^ size) & mask
@@ -44,7 +44,7 @@ def murmur2_of(data: bytes, begin: i64, size: i64) -> i64:
 
 
 def partition_for_key(key: bytes, partitions: i64) -> i64:
-    """Where Kafka's producers put this key: ``toPositive(murmur2(key)) % partitions``."""
+    """The partition that Kafka's producers choose for this key: ``toPositive(murmur2(key)) % partitions``."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 

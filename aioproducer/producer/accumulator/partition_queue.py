@@ -18,8 +18,8 @@ from aioproducer.producer.diagnosis.timeline import Timeline
 class PartitionQueue:
     """Kafka's ``Deque<ProducerBatch>`` of a topic-partition, and what decides whether its head may be sent.
 
-    ``open`` takes records; ``batches`` are frozen and in order, those that are to be retried first. Batches under way
-    are in neither: they are in their request.
+    ``open`` takes records; ``batches`` are frozen and in order, retries first. Batches under way are in neither: they
+    are in their request.
     """
 
     def __init__(self, topic: str, partition: i64, sequences: PartitionSequences | None) -> None:
@@ -28,19 +28,19 @@ class PartitionQueue:
         self.open: ProducerBatch | None = None
         self.batches: deque[ProducerBatch] = deque()
         self.due = False
-        """The open batch may be drained as it is: it has lingered, or is being flushed."""
+        """The open batch may be drained as it is: its linger is over, or a flush is under way."""
         self.close_at: float = 0.0
-        """When the open batch has lingered."""
+        """When the linger of the open batch is over."""
         self.deadline: float = math.inf
-        """When to look whether it has; that may be an earlier batch's time."""
+        """When to check that; may be the time of an earlier batch."""
         self.ready = False
-        """It stands in the ready set."""
+        """It is in the ready set."""
         self.wanted_at: float = -math.inf
-        """When metadata was told last that the topic is in use."""
+        """When the topic was last reported to metadata as in use."""
         self.used = False
         """It has had a batch."""
         self.busy = False
-        """It stands among those that the partitioner counts (``BuiltInPartitioner``)."""
+        """It is in the partitioner's list (``BuiltInPartitioner``)."""
         self.in_flight: i64 = 0
         self.leader: i64 = -1
         self.leader_epoch: i64 = -1
@@ -56,8 +56,8 @@ class PartitionQueue:
     def insert_retry(self, batch: ProducerBatch) -> None:
         """Puts a batch back in the order in which batches were first drained (``insertInSequenceOrder``).
 
-        Those that keep their sequence come before those that lost it: a new one is given only when the old ones are
-        resolved, so nothing may stand in their way.
+        Batches with a sequence come before those that lost theirs: new sequences are given only when the old ones are
+        resolved, so nothing may block those.
         """
         earlier: list[ProducerBatch] = []
         batches = self.batches
@@ -68,7 +68,7 @@ class PartitionQueue:
             batches.appendleft(earlier.pop())
 
     def put_in_order(self) -> None:
-        """Some batches that were drained before have lost their sequences: they go behind those that have not."""
+        """Moves batches that lost their sequences behind those that kept theirs."""
         drained: list[ProducerBatch] = []
         while self.batches and self.batches[0].drain_order >= 0:
             drained.append(self.batches.popleft())

@@ -1,8 +1,8 @@
 """The outcome of a batch, which its deliveries point into.
 
 A delivery is (result, index): the outcome is kept once per batch, so completing a batch is one assignment plus its
-actual waiters, and a record that nobody asks about costs nothing to complete. A waiter (an asyncio future) exists only
-while somebody awaits.
+actual waiters, and a record without a waiter costs nothing to complete. A waiter (an asyncio future) exists only while
+a task awaits.
 
 A result may be *forwarded*: a parked record's to the batch that took it in, a split batch's to its parts. Deliveries
 follow, and their waiters and callbacks move along.
@@ -26,20 +26,20 @@ FAILED: Final = 3
 ABORTED: Final = 4
 
 INTERCEPTED_COST: Final = 144
-"""Bytes of memory that a record takes until interceptors are told of its end, besides its headers …"""
+"""Bytes of memory that a record takes until interceptors see its end, besides its headers …"""
 
 HEADER_COST: Final = 160
 """… and that each header takes, besides its value."""
 
 WHOLE: Final = -1
-"""The index of a waiter that waits for the whole result, not for one record of it …"""
+"""The index of a waiter for the whole result, not for one record of it …"""
 
 SPAN: Final = -2
-"""… and of a waiter for some of its records, which counts as somebody who is told of a failure."""
+"""… and of a waiter for some of its records, which counts as a receiver of their failures."""
 
 
 class Loop(Protocol):
-    """The parts of an event loop that are needed here, so that no rule depends on asyncio."""
+    """The parts of an event loop used here, so that no rule depends on asyncio."""
 
     def create_future(self) -> Any: ...
 
@@ -49,7 +49,7 @@ class Loop(Protocol):
 
 
 class Hooks(Protocol):
-    """The parts of the user's code that are needed here (see ``hooks.py``)."""
+    """The parts of the user's code used here (see ``hooks.py``)."""
 
     depth: int
 
@@ -57,7 +57,7 @@ class Hooks(Protocol):
 
 
 class Lot(Protocol):
-    """The parking lot, as far as it is needed here: it counts the tasks that await a record which waits there."""
+    """The part of the parking lot used here: it counts the tasks that await a parked record."""
 
     def awaited(self, result: ProduceResult) -> None: ...
 
@@ -69,7 +69,7 @@ class Lot(Protocol):
 
 
 _NOWHERE: Final[list[tuple[i64, Any, i64]]] = []
-"""Where a result went that was not forwarded. Nobody changes it."""
+"""The forwarding of a result that was not forwarded; never changed."""
 
 
 @final
@@ -91,28 +91,28 @@ class ProduceResult:
         self.sizes: bytes = b""
         self.error: DeliveryError | None = None
         self.told = False
-        """Somebody has been given the error."""
-        # None instead of an empty list: a record that is parked has a result of its own, and pays for each list.
+        """A caller has received the error."""
+        # None instead of an empty list: each parked record has its own result, and pays for each list.
         # Two lists in step instead of one of pairs: with many tasks awaiting, pairs would be a tenth of the cost here.
         self.waiters: list[Any] | None = None
         self._awaited: list[i64] | None = None
         self.callbacks: list[tuple[i64, Any]] | None = None
-        # Headers of the records whose end interceptors must be told, in record order.
+        # Headers of the records whose end interceptors must see, in record order.
         self.intercepted: list[tuple[i64, Any]] | None = None
         self.kept: i64 = 0
         """Bytes of memory that these take."""
         # (first index here, where it went, index there), ascending
         self.targets: list[tuple[i64, ProduceResult, i64]] = _NOWHERE
         self.on_awaited: Callable[[], object] | None = None
-        """Called once, when somebody next awaits a record."""
+        """Called once, when a task next awaits a record."""
         self.lot: Lot | None = None
-        """Where the record waits that this is the result of; None if it does not wait."""
+        """The parking lot in which this result's record waits; None if it does not wait."""
 
     def done(self) -> bool:
         return self.state >= SUCCEEDED
 
     def observed(self) -> bool:
-        """Whether a failure would be told to somebody; ``flush``, interceptors and cancelled tasks do not count."""
+        """Whether a failure would reach a caller; ``flush``, interceptors and cancelled tasks do not count."""
         if self.callbacks:
             return True
         waiters = self.waiters
@@ -143,7 +143,7 @@ class ProduceResult:
         return True
 
     def forward(self, targets: list[tuple[i64, ProduceResult, i64]]) -> None:
-        """From now on the records from each first index live in that target, from that index on."""
+        """Moves the records from each first index on to that target, from its index on."""
         if self.state != PENDING:
             raise IllegalStateException("only a result that is still pending can be forwarded")
         self.targets = targets
@@ -177,7 +177,7 @@ class ProduceResult:
         return (found[1], found[2] + index - found[0])
 
     def add_waiter(self, index: i64, future: Any) -> None:
-        """``future`` gets the record's outcome; a future for the WHOLE or a SPAN is told of a forwarding, too."""
+        """``future`` gets the record's outcome; a future for the WHOLE or a SPAN is also notified of a forwarding."""
         if self.state == PENDING:
             waiters = self.waiters
             awaited = self._awaited
@@ -196,14 +196,14 @@ class ProduceResult:
             self._wake(index, future)
 
     def notice(self) -> None:
-        """Somebody awaits a record, or will when others have ended."""
+        """Reports that a caller awaits a record, or will after earlier ones."""
         on_awaited = self.on_awaited
         if on_awaited is not None:
             self.on_awaited = None
             on_awaited()
 
     def number_waiting(self) -> i64:
-        """How many futures are to get a record's outcome."""
+        """The number of futures that wait for a record's outcome."""
         waiters = self.waiters
         return 0 if waiters is None else len(waiters)
 
@@ -221,7 +221,7 @@ class ProduceResult:
             self.loop.call_soon(callback)
 
     def intercept(self, index: i64, headers: tuple[tuple[str, bytes | None], ...]) -> None:
-        """Interceptors will be told the record's outcome: in record order, and before anybody else."""
+        """Registers a record for interceptors: they see outcomes in record order, before all other waiters."""
         if self.state == PENDING:
             intercepted = self.intercepted
             if intercepted is None:
@@ -256,7 +256,8 @@ class ProduceResult:
         )
 
     def raised(self, index: i64) -> DeliveryError:
-        """The error of record ``index``, a new one for each caller: a shared one would collect all their tracebacks."""
+        """The error of record ``index``, a new object for each caller: a shared one would collect all their
+        tracebacks."""
         error = self.error
         if error is None:
             raise IllegalStateException("the delivery did not fail")
@@ -296,7 +297,7 @@ class ProduceResult:
             try:
                 future.set_result(self.metadata(index))
             except Exception:
-                if not future.done():  # done, because its task was cancelled, is rare: so not checked first
+                if not future.done():  # rarely done already, because its task was cancelled: so not checked first
                     raise
         elif future.done():
             pass
@@ -306,7 +307,8 @@ class ProduceResult:
             future.set_exception(self.raised(index))
 
     def gave_up(self, future: Any) -> None:
-        """The future of a task that awaits a parked record is done. If it was cancelled, the task has left."""
+        """Called when the future of a task that awaits a parked record is done. If cancelled, the task no longer
+        waits."""
         lot = self.lot
         if lot is not None and future.cancelled():
             lot.left(self)

@@ -1,7 +1,7 @@
 """One batch of one partition, from its first record to its end.
 
-CREATED → APPENDING while ``buffer`` is set; READY and DRAINED once frozen; IN_FLIGHT while ``in_flight``; its end is
-its :class:`~aioproducer.producer.accumulator.delivery.ProduceResult`'s.
+CREATED → APPENDING while ``buffer`` is set; READY and DRAINED once frozen; IN_FLIGHT while ``in_flight``; its
+:class:`~aioproducer.producer.accumulator.delivery.ProduceResult` has its end.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 from aioproducer.records.written_records import WrittenRecords
 
 BATCH_COST: Final = 1536
-"""Bytes of memory that a batch takes besides its records (measured by ``benchmarks/memory_cost.py``)."""
+"""Bytes of memory a batch takes besides its records (measured by ``benchmarks/memory_cost.py``)."""
 
 OPEN_RECORD_COST: Final = 32
-"""… and per record while it is open: its 16 bytes of sizes, twice, as what they are written to grows by doubling."""
+"""… and per record while it is open: its 16 bytes of sizes, twice, as their buffer grows by doubling."""
 
 
 NO_LIMIT: Final = 2**63 - 1
-"""More bytes than any batch or request has."""
+"""More bytes than any batch or request can have."""
 
 
 @final
 class ProducerBatch:
-    """Records for one partition, their bytes, and how far their sending has come. Times are the loop's, in seconds."""
+    """Records for one partition, their bytes, and the state of their sending. Times are the loop's, in seconds."""
 
     # For the interpreter, whose batches would take three times as much memory with so many attributes in a dict.
     __slots__ = (
@@ -88,56 +88,56 @@ class ProducerBatch:
         self.allocated = allocated
         self.created = created
         self.limit: i64 = allocated
-        """Bytes of records, uncompressed, at which it is full."""
+        """Bytes of records, uncompressed, that fill it."""
         self.expected_ratio: float = 1.0
         """Bytes to expect on the wire per byte written."""
         self.count: i64 = 0
         self.largest: i64 = 0
-        """Bytes of its largest record, if it were sent alone, at most."""
+        """An upper bound on the bytes of its largest record, sent alone."""
         self.base_timestamp = base_timestamp
         self.max_timestamp = base_timestamp
-        # Frozen with the batch, until the body is made of them:
+        # Set when the batch is frozen, until its body is made:
         self.written: i64 = 0
         self.records: bytes = b""
         self.sizes: bytes = b""
-        # Made when first drained, the same for every attempt (a retry must be byte-identical):
+        # Set at the first drain, the same for every attempt (a retry must be byte-identical):
         self.header: bytes = b""
         self.body: bytes = b""
         self.compressing = False
-        """A worker thread makes the body, or of the body the records again."""
+        """A worker thread compresses the records, or decompresses the body."""
         self.producer_id: i64 = -1
         self.producer_epoch: i64 = -1
         self.base_sequence: i64 = -1
         self.drain_order: i64 = -1
         self.first: i64 = 0
-        """The place of its first record in the batch that was drained; beyond 0 if that was split."""
-        # How the sending goes:
+        """The index of its first record in the batch that was drained; above 0 if that was split."""
+        # The state of its sending:
         self.ready_at: float = math.inf
-        """When it was full, had lingered or was flushed: from then on, something else keeps it waiting."""
+        """When it became full, its linger ended or it was flushed: later waits have other reasons."""
         self.in_flight = False
         self.sent_to: i64 = -1
         """The node of its last attempt."""
         self.attempts: i64 = 0
         self.excused: i64 = 0
-        """Attempts that do not count as retries: they were refused for what became of other batches."""
+        """Attempts that do not count as retries: the fate of other batches made the broker refuse them."""
         self.retry_at: float = 0.0
         self.sent_at: float = 0.0
         self.leader_epoch: i64 = -1
         self.log: i64 = 0
-        """Which of the partition's logs it was sent to last (``PartitionSequences.log``)."""
+        """The number of the log it was last sent to (``PartitionSequences.log``)."""
         self.maybe_appended = False
-        """An attempt under its present stamp may have put it, or the batch that it is a part of, into the log."""
+        """An attempt under its present stamp may have appended it, or the batch that it is a part of."""
         self.maybe_before = False
-        """An attempt under an earlier stamp may have put it into a log, if only for a time."""
+        """An attempt under an earlier stamp may have appended it, if only for a time."""
         self.arrives_until: float = 0.0
-        """Until then an attempt that was never answered may still be on its way."""
+        """Until then an unanswered attempt may still be on its way."""
         self.asked_about = False
-        """Its leader is being asked whether it is in the log."""
+        """A log inquiry about it is under way."""
         self.reshaped = False
         """It is a part of a batch that may be in the log as a whole."""
         self.last_error: str = ""
         self.ledger: Ledger | None = None
-        """What its time was spent on; exists from its first retry on."""
+        """The ledger of its time; exists from its first retry on."""
 
     def append(
         self,
@@ -146,7 +146,7 @@ class ProducerBatch:
         value: bytes | None,
         headers: Sequence[tuple[str, bytes | None]] | None,
     ) -> Delivery:
-        """Adds a record; the caller has seen that the batch is open and has room."""
+        """Adds a record; the caller has checked that the batch is open and has room."""
         buffer = self.buffer
         if buffer is None:
             raise IllegalStateException("the batch is closed for appends")
@@ -162,9 +162,9 @@ class ProducerBatch:
     def append_run(
         self, timestamp: i64, columns: RecordColumns, begin: i64, end: i64, budget: i64, longest: i64
     ) -> tuple[i64, i64]:
-        """Adds rows from ``begin`` to before ``end``: the first, for which the caller has seen that there is room, and
-        those after it while there is, with the memory that is paid for, all take less than ``budget``, and none more
-        than ``longest`` if sent alone. Answers which comes next, and how many bytes those added take at most.
+        """Adds rows from ``begin`` to before ``end``: the first, for which the caller has checked the room, and those
+        after it while the reserved memory suffices, all together take less than ``budget``, and none takes more than
+        ``longest`` if sent alone. Returns the next row, and an upper bound on the bytes added.
         """
         buffer = self.buffer
         if buffer is None:
@@ -176,7 +176,7 @@ class ProducerBatch:
         written = records.size()
         room = self.limit - BATCH_OVERHEAD
         alone = longest - BATCH_OVERHEAD
-        paid = self.allocated - self.open_cost(BATCH_OVERHEAD) + written  # what the next record may bring it to
+        paid = self.allocated - self.open_cost(BATCH_OVERHEAD) + written  # the most bytes with the next record
         largest = self.largest
         taken: i64 = 0
         at = begin
@@ -207,8 +207,8 @@ class ProducerBatch:
     def append_row(
         self, timestamp: i64, columns: RecordColumns, row: i64, key_size: i64, value_size: i64, rest: i64
     ) -> None:
-        """Adds a record that lies in columns (``RecordColumns.rest``); the caller has seen that the batch is open and
-        has room.
+        """Adds a record from columns (``RecordColumns.rest``); the caller has checked that the batch is open and has
+        room.
         """
         buffer = self.buffer
         if buffer is None:
@@ -222,8 +222,8 @@ class ProducerBatch:
             self.max_timestamp = timestamp
 
     def append_part(self, whole: ProducerBatch, records: WrittenRecords, index: i64, end: i64, limit: i64) -> i64:
-        """Adds records of another batch, which is closed: the one at which ``records`` stands, with this index, and
-        those after it and before ``end`` while all together take ``limit`` bytes at most. Answers which comes next.
+        """Adds records of another, closed batch: the one at the cursor ``records``, with this index, and those after it
+        and before ``end`` while all together take ``limit`` bytes at most. Returns the next index.
         """
         buffer = self.buffer
         if buffer is None:
@@ -256,21 +256,21 @@ class ProducerBatch:
         return self.written if buffer is None else buffer.records.size()
 
     def expected_size(self) -> i64:
-        """Bytes of records on the wire: as they are, once that is known."""
+        """Bytes of records on the wire: estimated until they are known."""
         if self.body:
             return len(self.body)
         return int(float(self.size()) * self.expected_ratio)
 
     def open_cost(self, size: i64) -> i64:
-        """Bytes of memory it takes, at most, with one record of ``size`` bytes more."""
+        """The most bytes of memory it takes with one more record of ``size`` bytes."""
         return self.size() + size + (self.count + 1) * OPEN_RECORD_COST + BATCH_COST + self.result.kept
 
     def cost(self) -> i64:
-        """Bytes of memory it takes, now that it is closed for appends."""
+        """Bytes of memory it takes once it is closed for appends."""
         return BATCH_COST + len(self.sizes) + (len(self.body) if self.body else len(self.records)) + self.result.kept
 
     def freeze(self) -> BatchBuffer | None:
-        """Closes the batch for appends; the buffer is the caller's to recycle (None if it was closed before)."""
+        """Closes the batch for appends; returns the buffer for recycling (None if it was closed before)."""
         buffer = self.buffer
         if buffer is not None:
             self.records = buffer.records.freeze()
@@ -280,7 +280,7 @@ class ProducerBatch:
         return buffer
 
     def release(self) -> None:
-        """Lets go of the bytes once nobody can need them again."""
+        """Frees the bytes once they cannot be needed again."""
         self.records = b""
         self.header = b""
         self.body = b""

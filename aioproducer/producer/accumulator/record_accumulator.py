@@ -1,8 +1,8 @@
 """Turns records into batches: the path of every record.
 
-``append`` is all of a send that needs no waiting: find the topic, pick the partition, write the record into the open
-batch. Whatever it cannot do at once (unknown topic, no memory, somebody waiting already) it leaves undone and answers
-None, and the caller parks the record. Per record it appends and makes a handle; everything else is per batch.
+``append`` is a whole send that need not wait: it finds the topic, picks the partition, and writes the record into the
+open batch. If it must wait (unknown topic, no memory, other records waiting), it changes nothing and returns None, and
+the caller parks the record. Per record it appends and makes a handle; everything else is per batch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_TOPIC_ID: Final = UUID(int=0)
 
 
 def as_bytes(data: object, what: str) -> bytes | None:
-    """A key or value as the bytes it must be by now."""
+    """Returns a key or value, which must be bytes or None by now."""
     if data is None:
         return None
     if isinstance(data, bytes):
@@ -79,7 +79,7 @@ def _check_unicode(name: str) -> None:
 
 
 def _nothing(*args: object) -> None:
-    """Is done when nobody wants to know."""
+    """Does nothing; the default callback."""
 
 
 @final
@@ -89,7 +89,7 @@ class TopicQueues:
     def __init__(self, name: str, partitioning: Partitioning) -> None:
         self.name = name
         self.topic_id = _NO_TOPIC_ID
-        """Zero until a broker has told it."""
+        """Zero until a broker has sent it."""
         self.queues: list[PartitionQueue] = []
         self.partitioner = BuiltInPartitioner(partitioning)
 
@@ -98,7 +98,7 @@ class TopicQueues:
 class RecordAccumulator:
     """The open batches of all partitions.
 
-    The Sender is told of each new batch (``on_open(queue, batch)``), and when one is closed before it is drained
+    The Sender is notified of each new batch (``on_open(queue, batch)``), and of each one closed before it is drained
     (``on_full(queue)``).
     """
 
@@ -117,25 +117,26 @@ class RecordAccumulator:
         self.pool = pool
         self.loop = loop
         self.clock_ms = clock_ms
-        """What stamps records, in milliseconds since the epoch; None is the machine's own clock."""
+        """The clock for timestamps, in milliseconds since the epoch; None is the machine's own."""
         self.batch_size = batch_size
         self.max_request_size = max_request_size
         self.ignore_keys = ignore_keys
         self.on_open: Callable[[PartitionQueue, ProducerBatch], object] = _nothing
         self.on_full: Callable[[PartitionQueue], object] = _nothing
         self.ratios = ratios
-        """What compression makes of the topics' records; None without compression."""
+        """The compression ratio of each topic; None without compression."""
         self.hooks = hooks
         self.topics: dict[str, TopicQueues] = {}
         self.detour = True
-        """No record may be appended directly: not started, closed, or others are waiting in the parking lot."""
+        """No record may be appended directly: the producer is not started, is closed, or has records in the parking
+        lot."""
         self.must_yield = False
-        """``enqueue`` shall give the loop a turn."""
+        """``enqueue`` must give the loop a turn."""
 
     def record_size(
         self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None
     ) -> i64:
-        """Upper bound of the bytes of a batch of just this record; RecordTooLargeException if it can never be sent."""
+        """The most bytes of a batch of just this record; RecordTooLargeException if it can never be sent."""
         size: i64 = BATCH_OVERHEAD + record_size_upper_bound(
             -1 if key is None else len(key), -1 if value is None else len(value), headers
         )
@@ -143,7 +144,7 @@ class RecordAccumulator:
         return size
 
     def largest_record(self) -> i64:
-        """Bytes of a batch of just one record, at most, if it is to be sent at all."""
+        """The most bytes that a batch of just one record may have."""
         return self.max_request_size if self.max_request_size < self.pool.total else self.pool.total
 
     def check_size(self, size: i64) -> None:
@@ -170,8 +171,8 @@ class RecordAccumulator:
     ) -> Delivery | None:
         """Appends one record; None, and nothing done, if it cannot be appended now.
 
-        Nothing is taken on trust: a record that is parked for later may not fail then. SerializationException,
-        IllegalArgumentException and RecordTooLargeException say that it never can be appended.
+        Everything is checked now: a parked record must not fail a check later. SerializationException,
+        IllegalArgumentException and RecordTooLargeException mean that it can never be appended.
         """
         key_bytes = as_bytes(key, "key")
         value_bytes = as_bytes(value, "value")
@@ -213,7 +214,7 @@ class RecordAccumulator:
         headers: Sequence[tuple[str, bytes | None]] | None,
         size: i64,
     ) -> Delivery | None:
-        """Appends a record that was checked, even if others are waiting; None if metadata or memory is missing."""
+        """Appends a checked record, even if others are waiting; None if metadata or memory is missing."""
         queues = self.topics.get(topic)
         if queues is None:
             return None
@@ -228,7 +229,7 @@ class RecordAccumulator:
             queue = queues.queues[index]
         elif key is not None and not self.ignore_keys:
             queue = queues.queues[partition_for_key(key, partitions)]
-        timestamp: i64  # not in one line, which would make an object of it
+        timestamp: i64  # not in one expression, which mypyc would box
         if timestamp_ms is None:
             timestamp = self.now_ms()
         else:
@@ -237,7 +238,7 @@ class RecordAccumulator:
         return None if batch is None else batch.append(timestamp, key, value, headers)
 
     def now_ms(self) -> i64:
-        """The timestamp of a record that brings none."""
+        """The timestamp of a record without one."""
         clock_ms = self.clock_ms
         if clock_ms is None:
             return now_ms()
@@ -246,9 +247,8 @@ class RecordAccumulator:
     def batch_for(
         self, partitioner: BuiltInPartitioner, given: PartitionQueue | None, size: i64, timestamp: i64
     ) -> ProducerBatch | None:
-        """The open batch that the next record, which was checked, is to be appended to; None if there is no memory.
-
-        Of the ``given`` queue; of that which the partitioner stays with or turns to, if none is.
+        """The open batch for the next, checked record; None if there is no memory. It is the ``given`` queue's, or
+        without one that of the partitioner's choice.
         """
         sticky = given is None
         if given is not None:
@@ -279,7 +279,7 @@ class RecordAccumulator:
         return batch
 
     def close_batch(self, queue: PartitionQueue) -> None:
-        """Closes the open batch, if there is one, and queues it behind the others."""
+        """Closes the open batch, if any, and queues it behind the others."""
         if queue.open is not None:
             queue.batches.append(self.take_open(queue))
             self.on_full(queue)
@@ -298,7 +298,7 @@ class RecordAccumulator:
         return batch
 
     def trim(self, batch: ProducerBatch) -> None:
-        """Charges a batch that has been closed, or compressed, what it takes now."""
+        """Charges a closed or compressed batch the memory it takes now."""
         cost = batch.cost()
         self.pool.exchange(batch.allocated, cost)
         batch.allocated = cost
@@ -318,9 +318,9 @@ class RecordAccumulator:
         return cost <= batch.allocated or self._charge_more(batch, cost)
 
     def _charge_more(self, batch: ProducerBatch, cost: i64) -> bool:
-        """Pays for what comes next: as much again, or what fills the batch with records like those it has.
+        """Reserves memory for the next records: as much again, or what fills the batch with records like those it has.
 
-        Without waiting: if there is no memory even for the next record, the batch is as full as it gets.
+        Never waits: if there is no memory even for the next record, the batch counts as full.
         """
         records = batch.limit * batch.count // (batch.size() + 1) + 1
         wanted = batch.limit + records * (OPEN_RECORD_COST + batch.result.kept // batch.count) + BATCH_COST
@@ -339,7 +339,7 @@ class RecordAccumulator:
             allocated = self.batch_size
         pool = self.pool
         if allocated > pool.total:
-            allocated = pool.total  # whoever needs everything may have everything
+            allocated = pool.total  # a record that needs all the memory may have it
         if not pool.allocate(allocated):
             return None
         result = ProduceResult(self.loop, queue.topic, queue.partition, self.hooks)

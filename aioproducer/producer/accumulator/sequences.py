@@ -1,21 +1,21 @@
 """Sequence numbers of an idempotent producer, one partition at a time.
 
 A batch gets its producer id, epoch and first sequence when it is drained for the first time, and keeps them: a retry is
-byte-identical. It is *unresolved* from then until its fate is known, on the wire or not. From the lowest one that is
-unresolved on, at most ``window`` batches are drained, resolved since or not, as the broker remembers no more of them:
-that one may have to be sent again. When a gap opens (a batch ended without its sequences being proven used,
-or the broker says it misses some), nothing new is drained until no batch is unresolved; then the partition continues
-with the next epoch from sequence 0. Epochs are counted per partition: brokers keep producer state per partition, so a
-gap in one leaves all others alone, and so do batches still under way (KAFKA-14034, librdkafka#4953).
+byte-identical. It is *unresolved* from then until its fate is known, on the wire or not. Counted from the lowest
+unresolved batch, at most ``window`` batches are drained, resolved since or not: that batch may have to be sent again,
+and the broker remembers no more. When a gap opens (a batch ended without proof that its sequences are used, or the
+broker reports missing ones), nothing new is drained until no batch is unresolved; then the partition continues with the
+next epoch from sequence 0. Epochs are counted per partition: brokers keep producer state per partition, so a gap in one
+affects neither the others nor their batches under way (KAFKA-14034, librdkafka#4953).
 
 A broker that misses sequences before a batch proves that the batch is not in the log (:meth:`proves_absence`). The
 batch then loses its stamp and gets one of the next epoch. The stamps of the batches behind it become *void* with it: a
 log that has forgotten the producer would accept them before it. A log that is proven new makes all stamps void.
 
 A broker accepts any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
-log, batches go one at a time: otherwise the second could be accepted where the first was refused, and order be lost.
-A broker forgets producers that write nothing for long. So batches go one at a time after a pause, too, and while one
-has to be sent again. For a broker, the time of a batch is the newest timestamp in it: behind a batch of old records
+log, batches are sent one at a time: otherwise the broker could refuse the first and accept the second, out of order. A
+broker forgets producers that write nothing for long. So batches are sent one at a time after a pause, too, and while
+one must be sent again. For a broker, the time of a batch is the newest timestamp in it: behind a batch of old records
 nothing is drained until it is resolved, as the broker may forget the producer right after it.
 
 Rules only: no asyncio, no clock.
@@ -31,7 +31,7 @@ from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 
 MAX_EPOCH = 2**15 - 1
 WINDOW = 5
-"""Batches a broker remembers per producer and partition, unless it says otherwise (``NUM_BATCHES_TO_RETAIN``)."""
+"""Batches a broker remembers per producer and partition, unless it announces more (``NUM_BATCHES_TO_RETAIN``)."""
 
 REMEMBERED_MS: Final = 12 * 3600 * 1000
 """The age of a record's timestamp in milliseconds up to which its broker remembers the producer: half of the default of
@@ -44,11 +44,11 @@ _ALWAYS: Final = -(2**62)
 """A timestamp that all have reached."""
 
 _NOWHERE: Final = 2**62
-"""A place that no batch has."""
+"""The place of no batch."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """What InitProducerId gives out."""
+    """The identity that InitProducerId assigns."""
 
     producer_id: int
     epoch: int
@@ -60,14 +60,14 @@ def increment_sequence(sequence: int, by: int) -> int:
 
 
 class ProducerIds:
-    """The identity InitProducerId gave last; ``None`` while there is none, or none that is of further use."""
+    """The identity from the last InitProducerId; ``None`` while there is no usable one."""
 
     def __init__(self) -> None:
         self.current: ProducerIdAndEpoch | None = None
         self.transactional = False
         """The coordinator assigns the epochs, one for all partitions."""
         self.transaction = 0
-        """The number of the transaction that is open, or was."""
+        """The number of the open transaction, or of the last one."""
         self.in_doubt = False
         """Sequences under the present epoch are in doubt: a transaction of the first protocol needs another one."""
 
@@ -122,39 +122,39 @@ class PartitionSequences:
         self.joined = -1
         """The number of the transaction that the partition was added to last."""
         self.known_id = -1
-        """The producer id under which the present log has appended a batch."""
+        """The producer id of the last batch known to be in the present log."""
         self._known_at: float = 0.0
-        """When the present log was known to know the producer."""
+        """When the present log last knew the producer."""
         self.append_time = False
-        """The log gives its records timestamps of its own (``message.timestamp.type=LogAppendTime``)."""
+        """The log sets the timestamps (``message.timestamp.type=LogAppendTime``)."""
         self.remembered = True
         """The batch that left last is so new that its broker will remember the producer."""
         self._remembered_from: i64 = 0
         """Timestamps from then on are so new."""
         self.log: i64 = 0
-        """Counts the logs that the partition has had."""
+        """The number of the partition's log: it counts each new one."""
         self.by_name = False
-        """A request has named the topic by its name and not by its id: it may reach a log of which nothing is known."""
+        """A request has named the topic by name and not by id: it may reach an unknown log."""
         self._new_from: i64 = 0
-        """Batches that were sent to logs before this one cannot be in the present log."""
+        """Batches sent to logs before this one cannot be in the present log."""
         self._void = False
         """A batch of the present epoch was proven absent; those behind it are, too."""
         self._absent_from = _NOWHERE
         """The place of the first batch of the present epoch that has ended and is proven absent."""
         self._doubtful_until: float = 0.0
-        """Until then a batch of the present epoch that has ended may still be on its way to the log."""
+        """Until then an ended batch of the present epoch may still be on its way to the log."""
 
     def has_id(self) -> bool:
-        """Whether there is a producer id to stamp new batches with."""
+        """Whether there is a producer id for new batches."""
         return self._ids.current is not None
 
     def may_drain_new(self) -> bool:
-        """Whether a batch without a sequence may be given one now."""
+        """Whether a batch may get its first sequence now."""
         ids = self._ids
         if not self.has_id():
             return False
         if ids.transactional and (not self.in_transaction() or (self.broken and self.identity == ids.current)):
-            return False  # what is in doubt ends with the epoch, and that with the transaction
+            return False  # the doubt ends with the epoch, and the epoch with the transaction
         if not self.unresolved:
             return True
         if self.broken or self.identity is None or self.identity.producer_id != self.known_id:
@@ -217,9 +217,9 @@ class PartitionSequences:
         return bool(self.unresolved) and self.unresolved[0] is batch
 
     def log_is_new(self, *, proven: bool) -> None:
-        """The partition has a new log, which knows no producer id yet; ``proven``: by another topic id.
+        """The partition has a new log, which knows no producer id yet; ``proven``: a new topic id shows it.
 
-        What was sent under the old id is not in the new log. A transaction keeps its stamps: it has one epoch only.
+        Batches sent under the old id are not in the new log. A transaction keeps its stamps: it has one epoch only.
         """
         self.known_id = -1
         self.log += 1
@@ -231,20 +231,20 @@ class PartitionSequences:
             self._unstamp_waiting()
 
     def is_void(self, batch: ProducerBatch) -> bool:
-        """Whether the batch, which has a stamp, needs another one: it is proven absent.
+        """Whether a stamped batch needs a new stamp, because it is proven absent.
 
         A log accepts a batch behind one that it has not got only if it is new. Requests that name topics by their ids
-        do not reach a log that nobody knows of.
+        do not reach an unknown log.
         """
         return batch.log < self._new_from or (self._void and not (self.by_name and batch.maybe_appended))
 
     def proves_absence(self, batch: ProducerBatch, now: float) -> bool:
-        """Whether no attempt to send the lowest unresolved batch is in the log, nor will be, if the broker misses
-        sequences before it.
+        """Whether a broker that misses sequences before the lowest unresolved batch proves that no attempt to send it
+        is, or will be, in the log.
 
-        It is absent if a batch before it is. Else the broker would have recognised it among the last batches of its
-        producer, unless it is a part of one that may be there as a whole. How many it remembers may have changed since
-        it said so, but there are never fewer than ``WINDOW``. And attempts that were never answered may still arrive;
+        It is absent if a batch before it is. Otherwise the broker would have recognised it among the producer's last
+        batches, unless it is part of a batch that may be in the log as a whole. The number the broker remembers may
+        have changed since it was announced, but is never below ``WINDOW``. And unanswered attempts may still arrive;
         they would be accepted after an earlier batch that may still arrive.
         """
         if not batch.maybe_appended or self._absent_from < self._places[0]:
@@ -255,7 +255,7 @@ class PartitionSequences:
         return ended_since + sum(one.maybe_appended or one.in_flight for one in self.unresolved[1:]) < WINDOW
 
     def may_still_arrive(self, batch: ProducerBatch, now: float) -> bool:
-        """Whether an attempt that was never answered may be accepted yet, behind one of an earlier batch."""
+        """Whether an unanswered attempt may still be accepted, behind one of an earlier batch."""
         return now < self.arrives_until(batch)
 
     def arrives_until(self, batch: ProducerBatch) -> float:
@@ -263,26 +263,26 @@ class PartitionSequences:
         return min(self._doubtful_until, batch.arrives_until)
 
     def resolve(self, batch: ProducerBatch) -> None:
-        """The batch's sequences are used in the log."""
+        """The log has the batch's sequences."""
         if batch.log == self.log and self.remembered and batch.max_timestamp >= self._remembered_from:
             self.known_id = batch.producer_id
             self._known_at = batch.sent_at
         self._remove(batch)
 
     def interrupted(self) -> None:
-        """A batch has to be sent again: until one is appended, the broker may forget the producer."""
+        """A batch must be sent again: until one is appended, the broker may forget the producer."""
         self.known_id = -1
 
     def break_off(self) -> None:
-        """A gap opens, as when a batch on the wire is given up: nothing new before all that is unresolved has ended."""
+        """Opens a gap, as when a batch on the wire is given up: no new batch until all unresolved ones have ended."""
         self.broken = True
         if self.identity == self._ids.current:
             self._ids.in_doubt = True
 
     def abandon(self, batch: ProducerBatch) -> None:
-        """The batch has ended, and its sequences may or may not be used: a gap.
+        """The batch has ended, and its sequences may or may not be used: opens a gap.
 
-        What a broker has refused for its content it may take a moment later: limits are raised, and clocks go on.
+        A broker may accept a moment later what it refused for its content: limits are raised, and time passes.
         """
         self.break_off()
         if not batch.maybe_appended:
@@ -292,7 +292,7 @@ class PartitionSequences:
         self._remove(batch)
 
     def split(self, batch: ProducerBatch, children: list[ProducerBatch]) -> None:
-        """Its children take the batch's place, with its sequences, and as many places in the window as they are."""
+        """Its children take the batch's place, with its sequences; each takes a place in the window."""
         place = self.unresolved.index(batch)
         more = len(children) - 1
         first = self._places[place]
@@ -303,7 +303,8 @@ class PartitionSequences:
             self._absent_from += more
 
     def unstamp(self, batch: ProducerBatch) -> None:
-        """The batch is proven absent: it is as if new. So are those behind it that wait; those under way follow."""
+        """The batch is proven absent and becomes like new. So do waiting batches behind it; those under way follow
+        later."""
         self.break_off()
         self._void = True
         self._take_stamp(batch)

@@ -1,4 +1,4 @@
-"""One of Python's own coroutines, which warn if nobody awaits them; compiled ones do not. Never compiled."""
+"""A native Python coroutine, which warns if it is never awaited; compiled ones do not. Never compiled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NAME: Final = "KafkaProducer.enqueue"
 
 
 async def unawaited() -> None:
-    """Dropped in the place of what ``enqueue`` returned, it warns by that name."""
+    """Dropped in place of the result of ``enqueue``, it warns under that name."""
 
 
 unawaited.__qualname__ = NAME

@@ -11,8 +11,8 @@ from aioproducer.producer.accumulator.produce_result import FORWARDED, PENDING, 
 async def wait_all(deliveries: Iterable[Delivery]) -> None:
     """Returns when every delivery is done, delivered or failed, without making a task or a future for each.
 
-    All of them count as awaited from the beginning: a record that waits for memory keeps its turn, and none lingers for
-    nothing. If ``wait_all`` is cancelled, none is withdrawn.
+    All of them count as awaited from the start: a record that waits for memory keeps its turn, and none lingers
+    needlessly. If ``wait_all`` is cancelled, none is withdrawn.
     """
     all_of_them = list(deliveries)
     awaited: list[Delivery] = []
@@ -35,7 +35,7 @@ async def wait_all(deliveries: Iterable[Delivery]) -> None:
 
 
 async def all_ended(results: Iterable[ProduceResult]) -> None:
-    """Returns when every result has ended, and all that it was forwarded to."""
+    """Returns when every result has ended, including the results it was forwarded to."""
     pending = list(results)
     while pending:
         result = pending.pop()

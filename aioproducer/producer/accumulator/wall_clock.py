@@ -1,4 +1,4 @@
-"""The machine's wall clock, read once for every record that brings no timestamp."""
+"""The machine's wall clock, read once for every record without a timestamp."""
 
 from __future__ import annotations
 

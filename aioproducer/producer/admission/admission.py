@@ -1,4 +1,4 @@
-"""The way in for records that are not simply appended: hooks to call first, something to wait for, or refused."""
+"""Admission of records that cannot simply be appended: hooks run first, or the record waits or is refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fields_of(
     timestamp_ms: int | None,
     headers: Headers | None,
 ) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
-    """A record's fields, in whichever way it was given to ``send``; IllegalArgumentException if it is no record."""
+    """A record's fields, from either form of ``send``'s arguments; IllegalArgumentException if it is no record."""
     if isinstance(record, str):  # a subclass of str
         return str(record), value, key, partition, timestamp_ms, headers
     if not isinstance(record, ProducerRecord):
@@ -58,8 +58,8 @@ def fields_of(
 
 
 class Admission:
-    """One per producer. ``check_place`` raises unless the caller is where the producer lives; ``condition`` below makes
-    what an ``enqueue`` caller waits on, and is None for ``send``."""
+    """One per producer. ``check_place`` raises unless the caller is in the producer's loop and process; ``condition``
+    below makes the Condition on which an ``enqueue`` caller waits, and is None for ``send``."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class Admission:
         self._closed = False
 
     def close(self) -> None:
-        """From now on nothing is let in."""
+        """Refuses all records from now on."""
         self._closed = True
         self._lot.shut()
 
     def check_open(self) -> None:
-        """Raises if no record is let in now: IllegalStateException unless a newer producer has taken over."""
+        """Raises if no record is accepted now: IllegalStateException unless a newer producer has taken over."""
         if (fatal := self._sender.fatal) is not None:
             if isinstance(fatal, ProducerFencedException):
                 raise fatal.fresh()
@@ -113,9 +113,9 @@ class Admission:
         *,
         serialize: bool = True,
     ) -> Delivery | ParkedRecord:
-        """All of ``send``, or of ``enqueue`` up to where it waits, with the user's code that is called on the way.
+        """All of ``send``, or ``enqueue`` up to its wait, including calls of the user's code.
 
-        ``serialize`` is False for key and value that are bytes already, whatever the producer's serializers take.
+        ``serialize`` is False for key and value that are bytes already, whatever the serializers expect.
         """
         hooks = self._hooks
         if hooks.closed:
@@ -137,7 +137,7 @@ class Admission:
                 key_bytes, value_bytes = as_bytes(key_bytes, "key"), as_bytes(value_bytes, "value")
                 choose = partial(self._choose, topic, key, key_bytes, value, value_bytes)
                 partition = choose()
-            # One that is still to be chosen has the number of none: the record is checked, and has to wait.
+            # A partition not chosen yet counts as none: the record is checked, and must wait.
             number = NO_PARTITION_YET if choose is not None and partition is None else partition
             delivery = self._accumulator.append(topic, key_bytes, value_bytes, number, timestamp_ms, headers)
             if delivery is None:
@@ -164,7 +164,7 @@ class Admission:
         condition: Callable[[], Any] | None,
         intercepted: ProducerRecord | None,
     ) -> ParkedRecord:
-        """Lets a record wait for its serializers; everything else about it is checked now."""
+        """Parks a record until its serializers finish; everything else about it is checked now."""
         headers = serialization.headers
         try:
             self._accumulator.check(topic, None, None, partition, timestamp_ms, headers)
@@ -184,7 +184,7 @@ class Admission:
             raise
 
     def serialized(self, record: ParkedRecord) -> None:
-        """It is the turn of the first record that waited for serializers: it is placed, goes on waiting, or fails."""
+        """Handles the first record that waited for serializers, now serialized: it is placed, waits on, or fails."""
         topic, made = record.topic, record.serialization
         try:
             if made is not None:
@@ -200,14 +200,14 @@ class Admission:
             if record.waiting():
                 self._lot.give_up(record, error)
             return
-        if record.waiting():  # the user's partitioner may have closed the producer
+        if record.waiting():  # the user's partitioner may have closed it
             self._lot.serialized(record, size)
-            self._sender.parked(topic)  # also if it is placed: its caller may wait to be notified
+            self._sender.parked(topic)  # also if it was placed: its caller may wait for the notification
 
     def _choose(
         self, topic: str, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None
     ) -> int | None:
-        """The answer of the user's partitioner; None as long as the topic is unknown."""
+        """The user's partitioner's choice; None while the topic is unknown."""
         infos = self._sender.known_partitions(topic)
         return self._hooks.partition(topic, key, key_bytes, value, value_bytes, infos) if infos else None
 
@@ -224,7 +224,7 @@ class Admission:
         choose: Callable[[], int | None] | None = None,
         serialization: Serialization | None = None,
     ) -> ParkedRecord:
-        """Lets a record wait that was checked and lacks metadata, memory, or its bytes."""
+        """Parks a checked record that lacks metadata, memory, or its bytes."""
         if not topic:
             raise IllegalArgumentException("the topic is empty")
         self._check_place()
@@ -263,55 +263,55 @@ class Admission:
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         result.fail(ended)
         self.refused(topic, error)
-        # In two turns: a task made for the delivery now asks in the next.
+        # After two turns: a task made for the delivery now awaits it in the next.
         self._loop.call_soon(self._loop.call_soon, self._report_unseen, result, ended)
         return Delivery(result, 0)
 
     def refused(self, topic: str, error: BaseException) -> None:
-        """Counts a record that is not let in for what it is; not misuse, nor what the user's code raises."""
+        """Counts a record refused for its content; not misuse, nor errors of the user's code."""
         if isinstance(error, ApiException | SerializationException | PartitionerException):
             self._metrics.records_failed(topic, 1, self._loop.time())
 
     def never_tried(self, topic: str, count: int) -> None:
-        """Counts records of a bulk call that was under way when its producer was closed, or could do no more."""
+        """Counts unsent records of a bulk call whose producer was closed or failed on the way."""
         self._metrics.records_failed(topic, count, self._loop.time())
 
     def bulk_began(self) -> int:
-        """A bulk call begins to send records: the number of the transaction that they belong to, 0 if to none."""
+        """A bulk call starts to send records; returns the number of their transaction, 0 without one."""
         transactions = self._sender.transactions
         return 0 if transactions is None else transactions.status.bulk_began()
 
     def bulk_ended(self, transaction: int) -> None:
-        """It has sent them all, or given up."""
+        """The bulk call has sent all records, or given up."""
         if (transactions := self._sender.transactions) is not None:
             transactions.status.bulk_ended(transaction)
 
     def why_no_more(self, transaction: int) -> KafkaError | None:
-        """Why a bulk call that began in this transaction may send no more records; None if it may."""
+        """Why a bulk call of this transaction must stop sending; None if it may continue."""
         transactions = self._sender.transactions
         if transactions is None or transactions.status.transaction == transaction:
             return None
-        return IllegalStateException("the transaction that the call sent records to has ended before it")
+        return IllegalStateException("the transaction of the call ended before the call had sent all its records")
 
     def missing(self, error: KafkaError) -> None:
-        """A record was not let in, and nothing is raised for it: a transaction may not be committed without it."""
+        """A record was refused without an exception: its transaction must not commit without it."""
         self._lot.on_failed(error)
 
     def unread(self, topic: str, error: Exception) -> None:
-        """Nobody asks for the error of a record of ``enqueue`` that was not let in."""
+        """Logs the error of an ``enqueue`` record that was refused and never awaited."""
         if isinstance(error, KafkaError):
             self._lot.on_failed(error)
             ended = DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1))
             self._failures.failed(topic, -1, 1, ended, self._loop.time())
 
     def unread_runs(self, runs: Sequence[FailedRun]) -> None:
-        """Nobody looks for these failures of a bulk call."""
+        """Logs failures that the caller of a bulk call does not read."""
         now = self._loop.time()
         for indices, error in runs:
             assert error.topic_partition is not None
             self._failures.failed(*error.topic_partition, len(indices), error, now)
 
     def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
-        """A record that nobody has asked about by now may not be lost in silence."""
+        """Logs the failure of a record that no caller has asked about by now."""
         if not result.told:
             self._failures.failed(result.topic, result.partition, 1, error, result.loop.time())

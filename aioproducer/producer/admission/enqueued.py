@@ -1,4 +1,4 @@
-"""The result of ``enqueue`` for a record that is in the accumulator."""
+"""The result of ``enqueue`` for a record in the accumulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def _delivery(delivery: Delivery) -> Delivery:
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
 class Enqueued:
-    """A coroutine that is done, and warns if nobody awaits it, which a compiled coroutine does not."""
+    """A finished coroutine that warns if it is never awaited, which compiled coroutines do not."""
 
     def __init__(self, delivery: Delivery) -> None:
         self._delivery = delivery
@@ -42,17 +42,18 @@ class Enqueued:
 
     def __del__(self) -> None:
         if not self._awaited:
-            # Where warnings are errors, one raised here would crash: a native finalizer must not raise.
+            # If warnings are errors, this one would crash: a native finalizer must not raise.
             unawaited()  # type: ignore[unused-coroutine]
 
 
 def enqueued(delivery: Delivery) -> Coroutine[Any, Any, Delivery]:
-    """The delivery, for whoever awaits it."""
+    """The delivery, for a caller that awaits it."""
     return cast(Coroutine[Any, Any, Delivery], Enqueued(delivery))
 
 
 if hasattr(enqueued, "__code__") and not TYPE_CHECKING:
-    # Interpreted: a native function has no code object. Python's own coroutine warns, and costs less than a class.
+    # Interpreted: a native function has no code object. Python's own coroutine warns by itself, and costs less than a
+    # class.
     async def enqueued(delivery):
         return delivery
 

@@ -17,10 +17,10 @@ def _nothing() -> None:
 
 
 class Enqueuing(Coroutine[Any, Any, Delivery]):
-    """The coroutine that ``steps()`` makes when it is first awaited; the record was handed over before.
+    """Awaits the coroutine that ``steps()`` makes at the first step; the record was handed over before.
 
-    ``given_up()`` is called if it is cancelled or closed before its first step. If it is dropped without having been
-    awaited, it warns, and ``loop`` calls ``forgotten()``.
+    ``given_up()`` is called if it is cancelled or closed before its first step. If it is dropped without being awaited,
+    it warns, and ``loop`` calls ``forgotten()``.
     """
 
     def __init__(
@@ -64,6 +64,6 @@ class Enqueuing(Coroutine[Any, Any, Delivery]):
             warnings.warn(f"coroutine {NAME!r} was never awaited", RuntimeWarning, stacklevel=2, source=self)
         finally:
             if self._loop is not None and self._forgotten is not _nothing:
-                # Soon: the garbage collector may run in the middle of anything, and in any thread.
+                # Through the loop: the garbage collector may run in the middle of any code, in any thread.
                 with suppress(RuntimeError):  # the loop is closed
                     self._loop.call_soon_threadsafe(self._forgotten)

@@ -1,12 +1,11 @@
 """Serializers that must be awaited: one at a time, in the order in which their records were sent.
 
-So a serializer is called as it would be if nothing had to be awaited: never twice at once, and always for the next
-record. The first look-up of a schema serves all records that wait behind it, and records leave in the order in which
-they came.
+So a serializer is called as if it were synchronous: never twice at once, and always for the next record. The first
+look-up of a schema serves all records that wait behind it, and records leave in the order of their arrival.
 
-A task of the producer's awaits them, because ``send`` returns before, and its caller may never await the delivery. It
-runs each serializer in the context of its ``send``. When a record leaves the line while its serializer is at work, as
-its caller was cancelled or its time is over, the task is cancelled, and another one takes its place.
+A task of the producer awaits them, because ``send`` returns before, and its caller may never await the delivery. It
+runs each serializer in the context of its ``send``. If a record leaves the line while its serializer is at work,
+because its caller was cancelled or its time is over, the task is cancelled, and another one replaces it.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from aioproducer.tasks.own_task import start_task
 from aioproducer.timing.turn import Turn
 
 MOST_LEAVING: Final = 16
-"""Serializers that were cancelled and have not ended: if there are as many, no other one begins."""
+"""The limit of cancelled serializers that have not ended: at the limit no other one starts."""
 
 
 class SerializerLane:
-    """The task, while there are records in the line. ``serialized(record)`` lets its first record go on from there."""
+    """The task, while there are records in the line. ``serialized(record)`` moves its first record on."""
 
     def __init__(self, lot: ParkingLot, hooks: Hooks, serialized: Callable[[ParkedRecord], object]) -> None:
         self._lot = lot
@@ -38,14 +37,14 @@ class SerializerLane:
         self._turn = Turn(self._loop)
         self._task: asyncio.Task[None] | None = None
         self._at_work: ParkedRecord | None = None
-        """Whose serializers the task awaits."""
+        """The record whose serializers the task awaits."""
         self._leaving: set[asyncio.Task[None]] = set()
         lot.on_serializing = self._look
         lot.within_serializer = self._within
         hooks.others_wait = lambda: len(lot.serializing) > 0
 
     def _look(self) -> None:
-        """Ends what nobody waits for any more, and begins what somebody waits for."""
+        """Cancels serializers of records that have left the line, and starts those of the first one in it."""
         line = self._lot.serializing
         if self._at_work is not None and self._at_work not in line:
             self._give_up()
@@ -54,7 +53,7 @@ class SerializerLane:
             self._task.add_done_callback(self._ended)
 
     def _give_up(self) -> None:
-        """The task ends in its own time, and what its serializer makes is not used."""
+        """Cancels the task without waiting for it; the serializer's result is discarded."""
         assert self._task is not None
         self._leaving.add(self._task)
         self._task.cancel()
@@ -73,7 +72,7 @@ class SerializerLane:
         return self._task is not None and asyncio.current_task() is self._task
 
     async def stopped(self, grace: float) -> None:
-        """Returns when those that were cancelled have ended, or after so many seconds."""
+        """Returns when the cancelled serializers have ended, or after this many seconds."""
         if self._leaving:
             await asyncio.wait(self._leaving, timeout=grace)
 
@@ -88,7 +87,7 @@ class SerializerLane:
                 self._turn.begin()
 
     async def _serialize(self, record: ParkedRecord) -> None:
-        """Takes the record out of the line, or leaves that to whoever has given it up meanwhile."""
+        """Removes the record from the line, unless it was given up meanwhile."""
         me = asyncio.current_task()
         serialization = record.serialization
         try:

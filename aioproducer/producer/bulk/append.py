@@ -1,8 +1,7 @@
-"""Rows of a bulk send on their way into the accumulator, as long as there is nothing special about them. Compiled when
-there is a compiler.
+"""Appends plain rows of a bulk send to the accumulator. Compiled if there is a compiler.
 
-Batch, room, clock and account are asked once for all that go into a batch, as far as they follow each other. The
-batches are, byte for byte, those that single sends would have made.
+Batch, room, clock and account are read once per run of neighbours in a batch. The batches are byte for byte those of
+single sends.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ def append_rows(
     partitions: NumberColumn | None = None,
     timestamps_ms: NumberColumn | None = None,
 ) -> i64:
-    """Appends rows from ``begin`` to before ``end``, the first of the columns being number ``first`` of the call.
+    """Appends rows from ``begin`` to before ``end``; the first of the columns is number ``first`` of the call.
 
-    A partition of -1 is to be chosen, a timestamp of -1 is now. Answers the first row left over: it has to wait, or can
-    never be sent, or is none of bytes.
+    A partition of -1 is chosen here, a timestamp of -1 means now. Returns the first row left over: it must wait, can
+    never be sent, or is not bytes.
     """
     queues = None if accumulator.detour else accumulator.topics.get(topic)
     if queues is None:
@@ -100,9 +99,9 @@ def _append_run(
     size: i64,
     timestamp: i64,
 ) -> i64:
-    """The row at ``begin``, which is accounted for with this size, and those that fit in behind it."""
+    """Appends the row at ``begin``, counted with this size, and the rows that fit behind it."""
     bound = size - BATCH_OVERHEAD
-    budget = bound  # the partition is left already
+    budget = bound  # the partitioner has left the partition
     if partitioner.current is not None:
         budget += 2 * accumulator.batch_size - partitioner.produced
     after, taken = batch.append_run(timestamp, columns, begin, end, budget, accumulator.largest_record())

@@ -30,14 +30,13 @@ from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.timing.turn import Turn
 
 _REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, SerializationException)
-"""What is wrong with one record and no other; a PartitionerException is among them."""
+"""Errors of a single record, which affect no other; PartitionerException is one of them."""
 
 
 class BulkSend:
-    """Appends rows as there is room, and keeps the account of them.
+    """Appends rows as room allows, and keeps their account.
 
-    ``hooked``: there is code of the user's to be called for every record; ``serialize``: serializers, if there are any,
-    are a part of it.
+    ``hooked``: the user's code is called for every record; ``serialize``: that includes the serializers, if any.
     """
 
     def __init__(
@@ -60,25 +59,25 @@ class BulkSend:
         self._tally = BulkTally(accumulator.loop)
         self._unread = partial(_soon, asyncio.get_running_loop(), admission.unread_runs)
         self._over: KafkaError | None = None
-        """Why no record is tried any more."""
+        """Why no further record is tried."""
         self._no_partition: KafkaError | None = None
-        """What came of waiting for a partition that the topic does not have."""
+        """The error of waiting for a partition that the topic does not have."""
         self._transaction = 0
-        """The number of the transaction that the records belong to."""
+        """The number of the records' transaction."""
         self._sending = False
 
     def __enter__(self) -> None:
-        """From now on a transaction cannot be committed, until all records are sent."""
+        """Blocks the commit of the transaction until all records are sent."""
         self._transaction = self._admission.bulk_began()
         self._sending = True
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """The call is over; if records have not ended yet, nobody waits for them here any more.
+        """Ends the call; it no longer waits for records that have not ended.
 
-        If it raises, there is no result: what has failed so far is logged. If it is cancelled, its caller does not
-        learn which records were not sent.
+        If the call raises, there is no result, so the failures so far are logged. If it is cancelled, its caller does
+        not learn which records were not sent.
         """
         if exc is not None:
             self._admission.unread_runs(self._tally.failed_runs())
@@ -88,7 +87,7 @@ class BulkSend:
         self.all_sent()
 
     async def send_rows(self, rows: Rows | TableRows) -> None:
-        """Appends them all, or accounts for what kept them out; gives the loop its turns."""
+        """Appends all rows, or accounts for their errors; gives the loop its turns."""
         at, count = 0, rows.count
         while at < count:
             if self._over is None:
@@ -105,7 +104,7 @@ class BulkSend:
                 self._turn.begin()
 
     def all_sent(self) -> None:
-        """There are no more rows."""
+        """The rows are exhausted."""
         if self._sending:
             self._sending = False
             self._admission.bulk_ended(self._transaction)
@@ -115,11 +114,11 @@ class BulkSend:
         await self._tally.complete()
 
     def result(self, count: int, *, logs_unread: bool = False) -> BulkResult:
-        """What became of all ``count`` records; ``logs_unread``: failures that nobody looks at in it are logged."""
+        """The outcome of all ``count`` records; ``logs_unread``: failures never read from it are logged."""
         return self._tally.result(count, self._unread if logs_unread else None)
 
     def _append_directly(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
-        """Appends without waiting: how far that went, and the record that has to wait now."""
+        """Appends without waiting; returns how far it got, and the record that must wait now."""
         refused: list[tuple[int, KafkaError]] = []
         at = rows.append_to(self._accumulator, self._topic, at, self._tally, refused)
         for index, error in refused:
@@ -128,7 +127,7 @@ class BulkSend:
         return (at, None) if at == rows.count else self._append_one(rows, at)
 
     def _append_one(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
-        """The same for a record that has to wait, or for which code of the user's is to be called."""
+        """The same for a record that must wait, or that needs the user's code."""
         index = rows.first + at
         try:
             self._admission.check_open()
@@ -142,7 +141,7 @@ class BulkSend:
         except _REFUSED as error:
             self._refused(range(index, index + 1), error)
             return at + 1, None
-        except KafkaError as error:  # closed, failed, fenced, no transaction: it would be the same for all others
+        except KafkaError as error:  # closed, failed, fenced, no transaction: all others would fail the same way
             self._over = error
             return at, None
         if isinstance(admitted, Delivery):
@@ -152,7 +151,7 @@ class BulkSend:
 
     async def _wait(self, record: ParkedRecord, index: int) -> None:
         await placed(self._lot, record)
-        self._tally.took(record.result, 0, index)  # not before: one that is withdrawn has not failed
+        self._tally.took(record.result, 0, index)  # not before: a withdrawn record has not failed
         error = record.result.error
         if error is None or isinstance(error, _REFUSED):
             return
@@ -182,7 +181,7 @@ class BulkSend:
 def _soon(
     loop: asyncio.AbstractEventLoop, function: Callable[[Sequence[FailedRun]], object], runs: Sequence[FailedRun]
 ) -> None:
-    """Has the loop call it, from any thread and in the middle of anything; calls it if the loop has ended."""
+    """Schedules the call on the loop, from any thread and any point; calls it directly if the loop has ended."""
     try:
         loop.call_soon_threadsafe(function, runs)
     except RuntimeError:

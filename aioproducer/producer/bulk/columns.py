@@ -1,4 +1,4 @@
-"""The arguments of ``send_many``, read ahead by a little."""
+"""The arguments of ``send_many``, read a little ahead."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NO_COLUMNS: Final = (str, bytes, bytearray, memoryview, Mapping)
 
 
 class Columns:
-    """Iterables side by side: the first item of each makes the first record, and so on.
+    """Iterables side by side: their first items make the first record, and so on.
 
-    What one of them raises is kept in ``broken`` until the records before it were read; so is IllegalArgumentException
-    if one has ended before the others.
+    An error of one is kept in ``broken`` until the records before it were read; so is IllegalArgumentException if one
+    ends before the others.
     """
 
     def __init__(

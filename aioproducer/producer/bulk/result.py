@@ -14,22 +14,21 @@ class OffsetRange(NamedTuple):
     """The offsets of a bulk send's records in one partition; other records may lie between them."""
 
     first: int
-    """The lowest; -1 if the broker gave none (acks=0, or it recognised a retry but had forgotten its offset)."""
+    """The lowest offset; -1 if the broker gave none (acks=0, or a recognised retry whose offset it had forgotten)."""
     last: int
-    """The highest; -1 as above."""
+    """The highest offset; -1 as above."""
     records: int
-    """How many were delivered to this partition."""
+    """The number of records delivered to this partition."""
 
 
 class BulkResult:
     """How the records of one ``send_many`` or ``send_table`` ended: each is counted once, delivered or failed.
 
-    Failures are logged if it is dropped before anybody has looked at ``failed`` or ``errors`` or called
-    ``raise_if_failed()``.
+    Failures are logged if the result is dropped before ``failed``, ``errors`` or ``raise_if_failed()`` was used.
     """
 
     _unread: Callable[[Sequence[FailedRun]], object] | None = None
-    """Logs them; it may be called in any thread, at any moment."""
+    """Logs the failures; may be called in any thread, at any moment."""
 
     def __init__(
         self,
@@ -40,7 +39,7 @@ class BulkResult:
         unread: Callable[[Sequence[FailedRun]], object] | None = None,
     ) -> None:
         self.count = count
-        """Records in all."""
+        """The number of records."""
         self.delivered = delivered
         self.offsets = offsets
         """By :class:`TopicPartition`, for partitions with delivered records: ``result.offsets["orders", 0].last``."""
@@ -54,7 +53,7 @@ class BulkResult:
 
     @property
     def failed(self) -> int:
-        """Records that were not delivered."""
+        """The number of records that were not delivered."""
         self._unread = None
         return self.count - self.delivered
 

@@ -1,4 +1,4 @@
-"""Some records of a bulk send, and their way into the accumulator."""
+"""Some records of a bulk send, and how they reach the accumulator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aioproducer.records.record_columns import ListColumn, RecordColumns
 
 @final
 class Rows:
-    """Neighbours in the call, column by column as they were given; ``first`` is the first one's number there.
+    """Neighbouring records of a call, as given columns; ``first`` is the number of the first in the call.
 
     A column that was not given is None.
     """
@@ -39,7 +39,7 @@ class Rows:
         self._columns = RecordColumns(ListColumn(values), None if keys is None else ListColumn(keys), None)
 
     def record(self, at: i64) -> tuple[Any, Any, Any, Any, Any]:
-        """Value, key, partition, timestamp and headers of one."""
+        """Value, key, partition, timestamp and headers of one record."""
         return (
             self.values[at],
             None if self.keys is None else self.keys[at],
@@ -64,9 +64,9 @@ class Rows:
         tally: BulkTally,
         refused: list[tuple[int, KafkaError]],
     ) -> i64:
-        """Appends rows from ``begin`` on, for as long as that needs no waiting; answers the first not looked at.
+        """Appends rows from ``begin`` on without waiting; returns the first row not handled.
 
-        What can never be sent is put into ``refused``, by its number in the call.
+        A row that can never be sent goes into ``refused``, by its number in the call.
         """
         values = self.values
         keys = self.keys

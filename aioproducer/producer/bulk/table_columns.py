@@ -1,4 +1,4 @@
-"""The columns of a table that are to become records, read through pyarrow a little at a time."""
+"""The columns of a table to send, read through pyarrow a little at a time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ READ_AHEAD_ROWS: Final = 8192
 
 
 class TableColumns:
-    """A stream of record batches, of which ``columns`` (by what they are for: value, key, …) are sent.
+    """A stream of record batches, of which ``columns`` (by role: value, key, …) are sent.
 
     ``first`` is the number of the first row.
 
-    IllegalArgumentException for what is no table, has no such column, or one of a type that nothing can be made of.
+    IllegalArgumentException for an object that is no table, a missing column, or a column of an unsupported type.
     """
 
     def __init__(self, table: Any, first: int = 0, ahead: int = 4, /, **columns: str | None) -> None:
@@ -39,11 +39,11 @@ class TableColumns:
         """Rows read so far, and those before the first."""
         self.broken: Exception | None = None
         self.ahead = ahead
-        """Rows that are read next: more and more, as far as their bytes allow."""
+        """The number of rows to read next: it grows as far as their bytes allow."""
         self._portions = self._read()
 
     def read(self) -> TableRows | None:
-        """The next rows; None if there are no more, or what comes next is ``broken``."""
+        """The next rows; None if there are no more, or if the next are ``broken``."""
         try:
             return next(self._portions, None)
         except Exception as error:
@@ -65,7 +65,7 @@ class TableColumns:
                 yield rows
 
     def _size(self, columns: dict[str, Any]) -> int:
-        """Bytes of keys and values, as far as that can be said before they are read."""
+        """Bytes of keys and values, as far as known before reading them."""
         spans = [_span(self._arrow.types, column) for role, column in columns.items() if role in ("value", "key")]
         return sum(last - first for first, last in spans)
 
@@ -95,7 +95,7 @@ class TableColumns:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         try:
-            # Of a time only the part of a millisecond may be lost.
+            # A time may lose only its fraction of a millisecond.
             column = column.cast(options=pa.compute.CastOptions(self._types[role], allow_time_truncate=True))
         except pa.ArrowInvalid as error:
             raise IllegalArgumentException(
@@ -112,7 +112,7 @@ class TableColumns:
         if types.is_map(column.type):
             names, values = column.keys, column.items
         else:
-            # Flattened, an entry that is null has null for a name.
+            # Flattened, a null entry has a null name.
             names, values = column.values.flatten()
         names = names.slice(first, last - first).cast(pa.large_string()).cast(pa.large_binary())
         values = values.slice(first, last - first).cast(pa.large_binary())
@@ -147,7 +147,7 @@ class TableColumns:
         )
 
     def _target(self, role: str, field: Any) -> Any:
-        """The type that the column is made into."""
+        """The type to cast the column to."""
         pa, types = self._arrow, self._arrow.types
         given = field.type
         if role in ("value", "key"):
@@ -200,14 +200,14 @@ def _holds_headers(types: Any, given: Any) -> bool:
 
 
 def _end_width(types: Any, given: Any) -> int:
-    """Bytes of each number that says where a row ends; 0 for types whose rows do not lie one after the other."""
+    """The width of the row offsets in bytes; 0 for types whose rows are not contiguous."""
     if types.is_binary(given) or types.is_string(given):
         return 4
     return 8 if types.is_large_binary(given) or types.is_large_string(given) else 0
 
 
 def _span(types: Any, array: Any) -> tuple[int, int]:
-    """Where the rows' bytes begin and end in their buffer; nothing for types whose rows lie otherwise."""
+    """Where the rows' bytes begin and end in their buffer; empty for types whose rows are not contiguous."""
     width = _end_width(types, array.type)
     if width == 0 or not len(array):
         return 0, 0
@@ -216,7 +216,7 @@ def _span(types: Any, array: Any) -> tuple[int, int]:
 
 
 def _byte_column(types: Any, array: Any) -> ByteColumn:
-    """Copies what lies in the array, and nothing of what it is a slice of."""
+    """Copies the array without the rest of the array that it is a slice of."""
     first, last = _span(types, array)
     if not len(array):
         return ByteColumn(b"", bytes(8), 0, None, 0)
@@ -237,7 +237,7 @@ def _bytes_of(array: Any, width: int) -> bytes:
 
 
 def _validity(array: Any) -> tuple[bytes | None, int]:
-    """A bit for each row that is not null, and which is the first row's; None if no row is."""
+    """The bits that mark rows that are not null, and the index of the first row's bit; None if no row is null."""
     valid = array.buffers()[0]
     if valid is None or array.null_count == 0:
         return None, 0

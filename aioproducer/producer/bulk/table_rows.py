@@ -1,4 +1,4 @@
-"""Some rows of a table, and their way into the accumulator."""
+"""Some rows of a table, and how they reach the accumulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 
 @final
 class TableRows:
-    """Neighbours in a table, as they lie in memory; ``first`` is the first one's number in the call."""
+    """Neighbouring rows of a table, in its memory; ``first`` is the number of the first in the call."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class TableRows:
         self._partitions = partitions
         self._timestamps_ms = timestamps_ms
         self._names = names
-        """What the columns are called in the table, for errors."""
+        """The columns' names in the table, for errors."""
 
     def record(self, at: i64) -> tuple[Any, Any, Any, Any, Any]:
-        """Value, key, partition, timestamp and headers of one, as objects; raises what is wrong with it."""
+        """Value, key, partition, timestamp and headers of one row, as objects; raises if the row is invalid."""
         error = self._error(at)
         if error is not None:
             raise error
@@ -60,9 +60,9 @@ class TableRows:
         tally: BulkTally,
         refused: list[tuple[int, KafkaError]],
     ) -> i64:
-        """Appends rows from ``begin`` on, for as long as that needs no waiting; answers the first not looked at.
+        """Appends rows from ``begin`` on without waiting; returns the first row not handled.
 
-        What can never be sent is put into ``refused``, by its number in the call.
+        A row that can never be sent goes into ``refused``, by its number in the call.
         """
         at = begin
         while True:
@@ -84,7 +84,7 @@ class TableRows:
             at += 1
 
     def _error(self, at: i64) -> KafkaError | None:
-        """What is wrong with a row, but for its size."""
+        """Why a row is invalid, apart from its size."""
         if self._partitions is not None and self._partitions.value(at) < -1:
             return self._refused(
                 at,

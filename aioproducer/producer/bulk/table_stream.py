@@ -1,4 +1,4 @@
-"""Tables that come one after another, awaited as there is room for their rows."""
+"""Tables from an asynchronous stream, awaited as room allows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from aioproducer.producer.bulk.table_rows import TableRows
 
 
 class TableStream:
-    """Reads each as ``TableColumns`` does; rows are numbered through all of them.
+    """Reads each table as ``TableColumns`` does; row numbers continue from table to table.
 
-    What the stream raises, and what is wrong with one of its tables, is kept in ``broken`` until the rows before it
-    were read. ``columns`` by what they are for.
+    An error of the stream or of a table is kept in ``broken`` until the rows before it were read. ``columns`` are by
+    role.
     """
 
     def __init__(self, tables: AsyncIterable[Any], **columns: str | None) -> None:
@@ -26,7 +26,7 @@ class TableStream:
         self._ahead = 4
 
     async def read(self) -> TableRows | None:
-        """The next rows; None if there are no more, or what comes next is ``broken``."""
+        """The next rows; None if there are no more, or if the next are ``broken``."""
         while self.broken is None:
             try:
                 table = self._table

@@ -1,7 +1,7 @@
-"""Which records of a bulk send are in which batches, and their outcomes.
+"""Keeps which records of a bulk send are in which batches, and their outcomes.
 
 A batch may hold records of several bulk sends and of single ones between them. So a call has a *span* for each of its
-runs of neighbours within a batch: one entry, however many records, that is told the batch's end.
+runs of neighbours within a batch: one entry, however many records, that is notified of the batch's end.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @final
 class Indices:
-    """Places in the call, 8 bytes each: kept for a span whose records do not follow each other there."""
+    """Indices in the call, 8 bytes each: kept for a span whose records do not follow each other in the call."""
 
     def __init__(self) -> None:
         self._writer = BytesWriter()
 
     def append(self, index: i64, count: i64) -> None:
-        """``index``, and as many as to make it ``count`` that follow it."""
+        """Appends ``count`` indices from ``index`` on."""
         end = index + count
         while index < end:
             write_i64_le(self._writer, index)
@@ -64,7 +64,7 @@ if hasattr(Indices.append, "__code__") and not TYPE_CHECKING:
 class Span:
     """Neighbours within a batch: ``count`` records from ``first`` on; the first is number ``start`` of the call.
 
-    To the batch's result it is a waiter, and so has the face of a future.
+    It is a waiter of the batch's result, and so has the methods of a future.
     """
 
     def __init__(self, tally: BulkTally, result: ProduceResult, first: i64, count: i64, start: i64) -> None:
@@ -73,11 +73,11 @@ class Span:
         self.count = count
         self.start = start
         self.others: Indices | None = None
-        """The places of all, if they do not simply follow the first one's."""
+        """The indices of all records, unless they simply follow the first one's."""
         self._tally = tally
 
     def extend(self, index: i64, count: i64) -> None:
-        """``count`` records more, number ``index`` of the call and those that follow it."""
+        """Adds ``count`` records, from number ``index`` of the call on."""
         others = self.others
         if others is None:
             if index == self.start + self.count:
@@ -89,16 +89,16 @@ class Span:
         self.count += count
 
     def places(self, begin: i64, end: i64) -> Sequence[int]:
-        """Where the records from ``begin`` to before ``end`` of this span stand in the call."""
+        """The indices in the call of this span's records from ``begin`` to before ``end``."""
         others = self.others
         return range(self.start + begin, self.start + end) if others is None else others.part(begin, end)
 
     def done(self) -> bool:
-        """Nobody is interested any more."""
+        """The call no longer needs the outcome."""
         return self._tally.abandoned
 
     def set_result(self, _: None) -> None:
-        """The batch has ended, or was split, or the record has found its batch."""
+        """The batch has ended or was split, or the parked record has joined a batch."""
         self._tally.told(self)
 
 
@@ -108,7 +108,7 @@ class BulkTally:
 
     def __init__(self, loop: Loop) -> None:
         self.abandoned = False
-        """The caller has gone; its records go on."""
+        """The caller is gone; its records stay under way."""
         self._loop = loop
         self._latest: list[Span | None] = []
         self._last: Span | None = None
@@ -119,7 +119,7 @@ class BulkTally:
         self._complete: Any = None
 
     def took(self, result: ProduceResult, first: i64, index: i64, count: i64 = 1) -> None:
-        """Records from number ``index`` of the call on are records of that batch, from ``first`` on."""
+        """Adds records from number ``index`` of the call on, which are in that batch from ``first`` on."""
         span = self._last
         if span is None or span.result is not result:
             partition = result.partition
@@ -142,11 +142,11 @@ class BulkTally:
         result.add_waiter(SPAN, span)
 
     def refused(self, indices: Sequence[int], error: DeliveryError) -> None:
-        """These records of the call were never in a batch."""
+        """Adds the error of records that were never in a batch."""
         self._failed_runs.append((indices, error))
 
     def told(self, span: Span) -> None:
-        """The span's batch has ended, or its records are elsewhere now."""
+        """The span's batch has ended, or its records have moved."""
         result = span.result
         if result.state == FORWARDED:
             self._follow(span)
@@ -160,7 +160,7 @@ class BulkTally:
             complete.set_result(None)
 
     def _follow(self, span: Span) -> None:
-        """A span in each child of a batch that was split; the batch itself for a record that was parked."""
+        """Moves a span to the children of a split batch, or a parked record to its batch."""
         targets = span.result.targets
         end = span.first + span.count
         for number in range(len(targets)):
@@ -196,7 +196,7 @@ class BulkTally:
     def _count_failed(self, span: Span) -> None:
         result = span.result
         error = result.error
-        if error is not None and error.refused_records:  # each is told its own part in it
+        if error is not None and error.refused_records:  # each learns its own part of it
             at: i64 = 0
             while at < span.count:
                 self._failed_runs.append((span.places(at, at + 1), result.raised(span.first + at)))
@@ -205,7 +205,7 @@ class BulkTally:
             self._failed_runs.append((span.places(0, span.count), result.raised(span.first)))
 
     def complete(self) -> Any:
-        """A future that is done when every record taken so far has ended."""
+        """A future that is done when every record added so far has ended."""
         future = self._loop.create_future()
         if self._pending == 0:
             future.set_result(None)
@@ -214,9 +214,9 @@ class BulkTally:
         return future
 
     def result(self, count: i64, unread: Callable[[Sequence[FailedRun]], object] | None = None) -> BulkResult:
-        """What became of all, of ``count`` records in the call; ``unread`` logs failures that nobody looks for."""
+        """The outcome of all ``count`` records of the call; ``unread`` logs failures that the caller never reads."""
         return BulkResult(count, self._delivered, dict(self._offsets), self.failed_runs(), unread)
 
     def failed_runs(self) -> tuple[FailedRun, ...]:
-        """What has failed so far."""
+        """The failures so far."""
         return tuple(self._failed_runs)

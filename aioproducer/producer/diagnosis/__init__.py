@@ -2,8 +2,8 @@
 
     reason.py       the list of reasons
     explanation.py  the answer of ``explain``
-    ledger.py, timeline.py   what a record's time was spent on
-    failure_log.py  failures that nobody awaits, in few lines
+    ledger.py, timeline.py   how a record spent its time
+    failure_log.py  failures of unawaited records, in few lines
     health.py       a producer's health by its metrics
 
 No module here imports asyncio.

@@ -10,8 +10,8 @@ from aioproducer.producer.diagnosis.reason import Reason
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One thing that stands in the way, also in words. ``next_event_ms``: milliseconds until it ends by itself, or
-    something is done about it; None if that depends on others. ``last_error``: the last thing that went wrong there."""
+    """One reason for the delay, also in words. ``next_event_ms``: milliseconds until it ends by itself or the producer
+    acts; None if that depends on others. ``last_error``: the last error there."""
 
     reason: Reason
     text: str
@@ -23,10 +23,10 @@ class Obstacle:
 class Explanation:
     """Why the head batch of a partition has not been sent; ``str()`` says it in words.
 
-    The head is the oldest batch that is not under way, or if all are, the oldest of those. ``obstacles`` has the one
-    that blocks first, then those that would block next. The counts cover everything accepted for the partition that has
+    The head is the oldest batch that is not under way, or if all are, the oldest of those. ``obstacles`` has the
+    present one first, then those that would block next. The counts cover everything accepted for the partition that has
     not ended: ``batches``, ``records``, ``bytes`` (uncompressed), and ``in_flight``, the batches under way. ``age_ms``
-    is the head's age; ``attempts`` and ``last_error`` say how sending it went so far. ``parked`` records wait for
+    is the head's age; ``attempts`` and ``last_error`` describe its sending so far. ``parked`` records wait for
     metadata or memory, and may be for this partition; the oldest of them has waited ``parked_ms``.
     """
 
@@ -44,21 +44,21 @@ class Explanation:
     parked_bytes: int = 0
     parked_ms: float = 0.0
     window: int | None = None
-    """Batches that may be unresolved at once, because the broker remembers no more; None if nobody counts (without
-    idempotence, or for an unknown partition)."""
+    """The most batches that may be unresolved at once, as the broker remembers no more; None without idempotence, and
+    for an unknown partition."""
     unresolved: int = 0
-    """How many there are."""
+    """The number of unresolved batches."""
     window_source: str = ""
     """Why the window is what it is."""
 
     @property
     def reason(self) -> Reason:
-        """What blocks first."""
+        """The first obstacle's reason."""
         return self.obstacles[0].reason
 
     @property
     def next_event_ms(self) -> float | None:
-        """Milliseconds until that ends by itself, or something is done about it; None if it depends on others."""
+        """Milliseconds until it ends by itself or the producer acts; None if that depends on others."""
         return self.obstacles[0].next_event_ms
 
     def __str__(self) -> str:

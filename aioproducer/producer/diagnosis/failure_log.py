@@ -1,4 +1,4 @@
-"""Logs failures of records that nobody awaits, in few lines."""
+"""Logs failures of unawaited records, in few lines."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Cause = tuple[str, str, str]
 """Topic, name of the error, outcome."""
 
 FailedRun = tuple[Sequence[int], DeliveryError]
-"""Indices of records of a bulk call, ascending, and the error that all of them ended with."""
+"""Indices of records of a bulk call, ascending, and the error that they share."""
 
 
 class _Failed:
-    """What has failed of one topic for one cause and is not told yet; ``error`` is the first."""
+    """Failures of one topic with one cause that are not logged yet; ``error`` is the first."""
 
     def __init__(self, error: DeliveryError) -> None:
         self.error = error
@@ -28,7 +28,7 @@ class _Failed:
         self.partitions: set[int] = set()
 
     def fields(self, topic: str) -> dict[str, object]:
-        """The same for machines (docs/services.md); ``partition`` is None where it is not one."""
+        """The fields for machines (docs/services.md); ``partition`` is None if there are several."""
         known = self.partitions - {-1}
         return {
             "event": "not_delivered",
@@ -41,7 +41,7 @@ class _Failed:
         }
 
     def line(self, topic: str) -> str:
-        """``partition`` is -1 for records that had not come so far as to have one."""
+        """``partition`` is -1 for records without one so far."""
         known = self.partitions - {-1}
         topic = printable(topic)
         where, among = topic, ""
@@ -56,7 +56,7 @@ class _Failed:
 class FailureLog:
     """One line per topic and cause, then what has added up, at most every ten seconds: however many partitions.
 
-    What fails at the same time is told together, so nothing is told before ``tell``, which is to be called soon after
+    Failures of the same moment share a line, so nothing is logged before ``tell``, which the owner calls soon after
     ``on_news`` and then at ``next``. Times in seconds.
     """
 
@@ -67,9 +67,9 @@ class FailureLog:
         self.on_news: Callable[[], object] = lambda: None
 
     def failed(self, topic: str, partition: int, records: int, error: DeliveryError, now: float) -> None:
-        """``partition`` is -1 for records that had not come so far as to have one."""
+        """``partition`` is -1 for records without one so far."""
         if isinstance(error, TransactionAbortedException):
-            return  # somebody wanted it; and the record that was the cause, if one was, has a line of its own
+            return  # the user aborted; a record that caused it, if any, has its own line
         cause = (topic, type(error).__name__, error.outcome.value)
         failed = self._untold.get(cause)
         if failed is None:
@@ -81,18 +81,18 @@ class FailureLog:
             self._tell(cause, now)
 
     def tell(self, now: float) -> None:
-        """Tells all that has been quiet long enough."""
+        """Logs everything whose interval is over."""
         if not self._untold:
             return
         for cause in [cause for cause in self._untold if self._interval.next(cause) <= now]:
             self._tell(cause, now)
 
     def next(self) -> float | None:
-        """When there is something to tell."""
+        """When ``tell`` has something to log."""
         return min(map(self._interval.next, self._untold)) if self._untold else None
 
     def close(self, now: float) -> None:
-        """Tells what has not been told yet, and from now on everything at once."""
+        """Logs what is left, and from now on everything at once."""
         self._closed = True
         for cause in list(self._untold):
             self._tell(cause, now)

@@ -1,4 +1,4 @@
-"""A producer's health by its metrics: thresholds, as rules over a snapshot."""
+"""Judges a producer's health: rules with thresholds over a metrics snapshot."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from aioproducer.metrics.metric_name import NODE_GROUP
 
 
 class Severity(IntEnum):
-    """How soon somebody should look."""
+    """How soon the finding needs attention."""
 
     HINT = 0
-    """All works; it could be had cheaper."""
+    """Everything works, but could cost less."""
     WARNING = 1
-    """It still works, but will not if it goes on like this."""
+    """It still works, but will fail if this continues."""
     CRITICAL = 2
     """Records are being lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthThresholds:
-    """When a figure is a finding. Rates and averages cover the measured windows, usually a minute."""
+    """The limits beyond which a metric is a finding. Rates and averages cover the measured windows, usually a
+    minute."""
 
     buffer_available: float = 0.1
     """Less than this part of buffer.memory is free."""
     unreachable_seconds: float = 0.0
-    """No broker can be reached, and has not been for this long at least."""
+    """No broker has been reachable for at least this long."""
     parked: float = 0.5
     """More than this part of parked.memory is taken."""
     request_latency_ms: float | None = None
-    """Answers take longer than this on average: what your service allows. None: half of request.timeout.ms."""
+    """Answers take longer than this on average; set what your service allows. None: half of request.timeout.ms."""
     batch_fill: float = 0.25
-    """Batches are filled to less than this part of batch.size on average…"""
+    """Batches reach less than this part of batch.size on average…"""
     records_per_request: float = 2.0
     """…or requests have fewer records than this…"""
     busy_requests: float = 100.0
@@ -61,7 +62,7 @@ class HealthFinding:
 def findings(
     found: MetricsSnapshot, config: ProducerConfig, thresholds: HealthThresholds | None = None
 ) -> list[HealthFinding]:
-    """Everything beyond its threshold, worst first; none if all is well. NaN is never beyond a threshold."""
+    """Every metric beyond its threshold, worst first; none if all is well. NaN is never beyond a threshold."""
     limits = HealthThresholds() if thresholds is None else thresholds
     judged = [
         *_losses(found),
@@ -80,7 +81,7 @@ def _losses(found: MetricsSnapshot) -> Iterator[HealthFinding]:
             1.0,
             0.0,
             Severity.CRITICAL,
-            "it refuses every record: what send() raises and the log tell why; make another producer",
+            "it refuses every record: the error of send() and the log say why; make another producer",
         )
     exhausted = found["buffer-exhausted-rate"]
     if exhausted > 0:
@@ -99,7 +100,7 @@ def _losses(found: MetricsSnapshot) -> Iterator[HealthFinding]:
             failed,
             0.0,
             Severity.CRITICAL,
-            "records are not delivered: look at the errors of their deliveries or in the log, which name the cause, "
+            "records are not delivered: the errors of their deliveries and the log name the cause; look at these, "
             "and at record-error-rate of each topic",
         )
 
@@ -137,8 +138,8 @@ def _memory(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThresh
             parked,
             most,
             Severity.WARNING,
-            "send() soon fails, as too many records that nobody awaits wait for metadata or memory: await it, or look "
-            "whether the topics exist (metadata-wait-time-ns-total) and memory comes back (bufferpool-wait-ratio)",
+            "send() soon fails, as too many unawaited records wait for metadata or memory: await it, or check "
+            "whether the topics exist (metadata-wait-time-ns-total) and memory is freed (bufferpool-wait-ratio)",
         )
 
 
@@ -188,7 +189,7 @@ def _linger_longer(config: ProducerConfig) -> str:
 
 
 def _slowest(found: MetricsSnapshot) -> str:
-    """Which broker answers slowest, in words, if there are several."""
+    """The slowest broker, in words, if there are several."""
     times = {
         name.tag("node-id"): value
         for name, value in found.select(NODE_GROUP).items()

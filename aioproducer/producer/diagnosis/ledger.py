@@ -1,9 +1,9 @@
-"""The ledger of a time-out: what a record's time was spent on.
+"""The ledger of a time-out: how a record spent its time.
 
-What happens to one batch (its attempts and back-offs) is booked in its own ledger, which it has from its first retry
-on. What batches have in common is looked up in the
-:class:`~aioproducer.producer.scheduling.wait_history.WaitHistory` when an attempt or the batch has ended. A batch that
-is delivered at the first attempt has no ledger, and the entries of a ledger always add up to the time it covers.
+A batch books its own attempts and back-offs in its ledger, which exists from its first retry on. Causes that batches
+share are looked up in the :class:`~aioproducer.producer.scheduling.wait_history.WaitHistory` when an attempt or the
+batch has ended. A batch delivered at the first attempt has no ledger. The entries of a ledger always add up to the time
+it covers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from aioproducer.types import LedgerEntry
 
 MAX_ENTRIES = 12
-"""Of a ledger; what comes beyond them is added up in the last one."""
+"""The most entries of a ledger; the last one adds up the rest."""
 OTHER = "other"
 
 
@@ -25,13 +25,13 @@ class Ledger:
         self._entries: dict[str, tuple[float, int]] = {}
 
     def copy(self) -> Ledger:
-        """Another with the same entries, to be kept on its own."""
+        """An independent copy."""
         copied = Ledger(self.booked_until)
         copied._entries = dict(self._entries)
         return copied
 
     def book(self, until: float, cause: str, times: int = 1) -> None:
-        """Time up to ``until`` that is not yet booked was spent on this, which occurred this many more times."""
+        """Books the time up to ``until`` that is not booked yet for this cause, which occurred this many more times."""
         seconds = max(until - self.booked_until, 0.0)
         self.booked_until = max(until, self.booked_until)
         if cause not in self._entries and len(self._entries) >= MAX_ENTRIES - 1:
@@ -45,7 +45,7 @@ class Ledger:
 
 
 def in_words(entries: tuple[LedgerEntry, ...]) -> str:
-    """``34 s no leader, 86 s NOT_ENOUGH_REPLICAS x3``; what took less than a millisecond is left out."""
+    """``34 s no leader, 86 s NOT_ENOUGH_REPLICAS x3``; entries below a millisecond are left out."""
     told = [entry for entry in entries if entry.seconds >= 0.001] or list(entries)
     return ", ".join(
         f"{duration(entry.seconds)} {entry.cause}" + (f" x{entry.count}" if entry.count > 1 else "") for entry in told
@@ -53,7 +53,7 @@ def in_words(entries: tuple[LedgerEntry, ...]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """As somebody would say it: ``420 ms``, ``3.4 s``, ``86 s``."""
+    """A readable duration: ``420 ms``, ``3.4 s``, ``86 s``."""
     if seconds < 1:
         return f"{max(seconds, 0.0) * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Reason(Enum):
-    """What keeps records where they are. The values are the causes in the ledger of a time-out."""
+    """Why records wait. The values are the causes in the ledger of a time-out."""
 
     NOTHING = "nothing to send"
     FAILED = "the producer has failed"
@@ -33,4 +33,4 @@ class Reason(Enum):
     SLOW_LINE = "smaller batches first on a slow line"
     IN_FLIGHT = "not answered"
     READY = "ready"
-    """Nothing stands in the way: the next turn of the loop sends it."""
+    """No obstacle: the next turn of the loop sends it."""

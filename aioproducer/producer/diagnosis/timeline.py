@@ -13,7 +13,7 @@ REMEMBERED = 16
 
 
 class Timeline(Generic[V]):
-    """A value that changes, and its last changes. Before the first it was always what it was then."""
+    """A value and its last changes. Before the first change it always had that change's value."""
 
     __slots__ = ("_changes", "_forgotten")
 
@@ -26,7 +26,7 @@ class Timeline(Generic[V]):
         return self._changes[-1][1]
 
     def change(self, now: float, value: V) -> None:
-        """From ``now`` on, which may not be earlier than the last change, it is ``value``."""
+        """Sets the value from ``now`` on, which must not be earlier than the last change."""
         changes = self._changes
         if value == changes[-1][1]:
             return
@@ -42,7 +42,7 @@ class Timeline(Generic[V]):
             return
         if self._forgotten and start < changes[0][0]:
             yield None, min(changes[0][0], end)
-        place = len(changes) - 1  # most look at the last ones only
+        place = len(changes) - 1  # most callers need only the last ones
         while place > 0 and changes[place][0] > start:
             place -= 1
         until = max(start, changes[place][0])

@@ -1,4 +1,4 @@
-"""Ends batches: completes, retries, fails, expires or aborts them, and gives their memory back.
+"""Completes, retries, fails, expires or aborts batches, and frees their memory.
 
 Decides nothing by itself (``completion`` and ``sequences`` do); no asyncio.
 """
@@ -44,13 +44,13 @@ log = logging.getLogger(__name__)
 
 
 class BatchCompleter:
-    """Every batch from its first record on, until it has ended, and its end.
+    """Keeps every batch from its first record on, and ends it.
 
-    ``again(queue, when, now)`` is called when a queue may have something to send at ``when``: a retry, or what a
-    batch's end let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here;
-    ``ask(queue, batch)`` to have :meth:`found` called when the leader has said whether the log has the batch;
-    ``decompress(queue, batch, then)`` with a batch to split that is too large to be decompressed here:
-    ``then(batch, records)`` is to follow, unless it ends before, and if that is not possible the answer is False.
+    It calls ``again(queue, when, now)`` when a queue may have batches to send at ``when``: a retry, or batches that
+    another's end unblocks; ``compress(queue, batch)`` for a new batch too large to compress here; ``ask(queue, batch)``
+    to find out from the leader whether the log has the batch, which :meth:`found` receives; ``decompress(queue, batch,
+    then)`` for a batch to split that is too large to decompress here: ``then(batch, records)`` follows unless the batch
+    ends before; False if that is not possible.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class BatchCompleter:
         self._split_topics: set[str] = set()
         self._timeout = config.delivery_timeout_ms / 1000
         self._arrival = config.request_timeout_ms / 1000
-        """Seconds in which brokers handle what they have received over a connection that has ended."""
+        """Seconds in which brokers handle requests received over a connection that has ended."""
         self._expiring = Turn(accumulator.loop)
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
-        """Told of every batch that fails, before its records are."""
+        """Called for every batch that fails, before its records end."""
         self.incomplete = IncompleteBatches()
-        """In the order they were created, and so in the order they expire."""
+        """In the order of creation, and so of expiry."""
 
     def ended(
         self,
@@ -103,7 +103,7 @@ class BatchCompleter:
         """An attempt to send the batch has ended with this code; ``refused``: the broker's words on single records."""
         queue, batch = one.queue, one.batch
         if code in MAYBE_APPENDED or code in APPENDED:
-            batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
+            batch.maybe_appended = True  # first of all: if a bug ends it now, its outcome must not be NOT_SENT
         if code == ErrorCode.NETWORK_EXCEPTION:
             batch.arrives_until = now + self._arrival
         batch.in_flight = False
@@ -111,9 +111,9 @@ class BatchCompleter:
         sequences = queue.sequences
         stamped = sequences if batch.has_sequence() else None
         if batch.result.done():
-            # It expired or was aborted while it was under way. Only now nothing reads its bytes any more (KAFKA-19012).
+            # It expired or was aborted while under way. Only now are its bytes no longer read (KAFKA-19012).
             if code in APPENDED:
-                log.info("%r was appended after all, after it had been given up", batch)
+                log.info("%r was appended after it had been given up", batch)
                 if stamped is not None:
                     stamped.resolve(batch)
             elif stamped is not None:
@@ -153,7 +153,7 @@ class BatchCompleter:
             self._tell_of_split(queue, batch, message)
             self._split(queue, batch, code, now, target_size(batch, self._sealer.limit(batch)), [])
         elif action is Action.SEPARATE:
-            log.info("%r: %s; the records that are not refused are sent again without the others", batch, message)
+            log.info("%r: %s; the accepted records are sent again without the others", batch, message)
             self._split(queue, batch, code, now, NO_LIMIT, parts)
         else:
             if action is Action.RESTAMP and sequences is not None:
@@ -173,13 +173,13 @@ class BatchCompleter:
         self._again(queue, now, now)
 
     def _succeed(self, batch: ProducerBatch, base_offset: int, append_time: int, now: float) -> None:
-        """The log has the batch; -1 where that is not known of its offset or time."""
+        """The log has the batch; offset and time are -1 if unknown."""
         self._metrics.batch_delivered(batch.count, batch.created, now)
         try:
             self._release(batch)
         finally:
             batch.succeed(base_offset, append_time)
-            self.incomplete.remove(batch)  # not before: what a bug keeps from being told is ended by abort
+            self.incomplete.remove(batch)  # not before: if a bug interrupts this, abort ends the batch
 
     def _retry(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> None:
         self._attempt_ended(queue, batch, code, now)
@@ -192,13 +192,13 @@ class BatchCompleter:
         self._again(queue, batch.retry_at, now)
 
     def _wait(self, queue: PartitionQueue, batch: ProducerBatch, sequences: PartitionSequences, now: float) -> None:
-        """The batch is sent again when no attempt of it, or of an earlier one, can arrive any more."""
+        """Sends the batch again when no attempt of it, or of an earlier one, can arrive any more."""
         batch.retry_at = sequences.arrives_until(batch)
         log.info("%r: an earlier attempt may still arrive; it is sent again in %.1f s", batch, batch.retry_at - now)
         self._again(queue, batch.retry_at, now)
 
     def found(self, queue: PartitionQueue, batch: ProducerBatch, in_log: bool | None) -> None:
-        """The leader has said whether the log has the batch; None if it cannot tell."""
+        """The leader's answer whether the log has the batch; None if it does not know."""
         now = self._accumulator.loop.time()
         sequences = queue.sequences
         if batch.result.done() or sequences is None:
@@ -223,14 +223,14 @@ class BatchCompleter:
         self._again(queue, now, now)
 
     def _unstamp(self, queue: PartitionQueue, sequences: PartitionSequences, batch: ProducerBatch) -> None:
-        """The batch and those behind it get new stamps, and stand in line accordingly."""
+        """The batch and those behind it lose their stamps, and the queue is reordered."""
         sequences.unstamp(batch)
         queue.put_in_order()
 
     def _split(
         self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float, target: int, parts: list[int]
     ) -> None:
-        """The batch stays in line until it is decompressed and smaller ones replace it (``split``)."""
+        """The batch keeps its place in line until it is decompressed and smaller ones replace it (``split``)."""
         self._attempt_ended(queue, batch, code, now)
         batch.last_error = code.name
         sequences = queue.sequences
@@ -244,7 +244,7 @@ class BatchCompleter:
     def _replace(
         self, queue: PartitionQueue, target: int, parts: list[int], batch: ProducerBatch, records: bytes
     ) -> None:
-        """A batch in line, whose uncompressed records these are, becomes smaller ones."""
+        """Splits a batch in line, given its uncompressed records."""
         children = split(batch, records, target, parts)
         sequences = queue.sequences
         if sequences is not None and batch.has_sequence():
@@ -279,14 +279,14 @@ class BatchCompleter:
         )
 
     def next_expiry(self) -> float | None:
-        """When the oldest batch has used up delivery.timeout.ms."""
+        """When the delivery.timeout.ms of the oldest batch is over."""
         oldest = self.incomplete.oldest
         return None if oldest is None else oldest.created + self._timeout
 
     def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
-        """Fails the batches whose delivery.timeout.ms is over, wherever they are; the oldest first, for a turn.
+        """Fails the batches whose delivery.timeout.ms is over, wherever they are; oldest first, for one turn.
 
-        ``next_expiry`` is a time that has passed if that was not enough for all of them.
+        If one turn is not enough, ``next_expiry`` stays in the past.
         """
         batch = self.incomplete.oldest
         if batch is None or batch.created + self._timeout > now:
@@ -307,7 +307,7 @@ class BatchCompleter:
             batch = self.incomplete.oldest
 
     def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
-        """Books what the batch waited for since its last attempt, or since its first record."""
+        """Books the reasons for the batch's wait since its last attempt, or since its first record."""
         ledger = batch.ledger
         if ledger is None:
             ledger = batch.ledger = Ledger(batch.created)
@@ -338,14 +338,14 @@ class BatchCompleter:
         return error
 
     def fail_all(self, error: KafkaError) -> None:
-        """Fails everything that has not ended; what comes after it goes on."""
+        """Fails everything that has not ended; later records are unaffected."""
         now = self._accumulator.loop.time()
         for batch, queue in self.incomplete.items():
             self._give_up(queue, batch, error)
             self._again(queue, now, now)
 
     def give_up_waiting(self, error: KafkaError) -> None:
-        """Fails what is not under way."""
+        """Fails the batches that are not under way."""
         for batch, queue in self.incomplete.items():
             if not batch.in_flight:
                 self._give_up(queue, batch, error)
@@ -353,7 +353,7 @@ class BatchCompleter:
     def abort(self, error: KafkaError) -> None:
         """Ends everything that has not ended; nothing is drained after this.
 
-        It comes after bugs, too, so it relies on nothing but the batches themselves.
+        It also runs after bugs, so it relies only on the batches themselves.
         """
         while (batch := self.incomplete.oldest) is not None:
             queue = self.incomplete.queue_of(batch)
@@ -385,7 +385,7 @@ class BatchCompleter:
     def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         self._end(queue, batch, error, aborted=False)
         self.incomplete.remove(batch)
-        self.on_failed(error)  # not before: it may end everything that has not ended
+        self.on_failed(error)  # not before: the callback may end all batches
 
     def _end(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool) -> None:
         outcome = Outcome.UNKNOWN if batch.maybe_appended or batch.maybe_before else Outcome.NOT_SENT
@@ -395,7 +395,7 @@ class BatchCompleter:
             self._metrics.records_failed(queue.topic, batch.count, now)
             if not batch.result.observed():
                 self._failures.failed(queue.topic, queue.partition, batch.count, ended, now)
-            if not batch.in_flight:  # else its memory comes back when its request has ended
+            if not batch.in_flight:  # otherwise its memory is freed when its request has ended
                 self._release(batch)
         finally:
             batch.result.fail(ended, aborted)

@@ -1,6 +1,6 @@
 """The meaning of a response for a batch: the error table and the decision (``Sender.completeBatch``).
 
-Pure rules: what to do is answered, never done, here.
+Pure rules: they return what to do, and do nothing themselves.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from aioproducer.producer.exchange.split import may_split
 
 
 class Action(Enum):
-    """What to do with a batch that was answered."""
+    """What to do with an answered batch."""
 
     SUCCEED = "complete it with its offset"
     SUCCEED_DUPLICATE = "complete it; the broker no longer knows its offset"
     RETRY = "send it again after the back-off"
     SPLIT = "it is too large: send it again in smaller ones"
     SEPARATE = "some of its records are refused: send it again in parts, those and the others"
-    RESTAMP = "it is proven absent, and its stamp is of no further use: send it again under the next epoch"
+    RESTAMP = "it is proven absent, and its stamp is no longer usable: send it again under the next epoch"
     WAIT = "attempts of it and of an earlier batch may still arrive, in order: send it again when none can"
-    ASK = "only the log can tell whether the batch is there: ask the leader"
+    ASK = "only the log shows whether the batch is there: ask the leader"
     FAIL = "end it with the error"
 
 
-# Asked for with every batch: to look a member of an enumeration up takes a while.
+# Read for every batch: looking an enum member up is slow.
 SUCCEED: Final = Action.SUCCEED
 SUCCEED_DUPLICATE: Final = Action.SUCCEED_DUPLICATE
 _NONE: Final = ErrorCode.NONE
 
-# The broker refused the batch because of what it believes of this producer, not because of the batch.
+# The broker refused the batch because of its state of this producer, not because of the batch.
 SEQUENCE_ERRORS = frozenset(
     {
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -45,8 +45,8 @@ SEQUENCE_ERRORS = frozenset(
 
 APPENDED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
-# After these the batch may be in the log all the same. NOT_LEADER_OR_FOLLOWER, too: the leader may have been deposed
-# between its own append and the replicas' (``DelayedProduce``), and its successor have the batch.
+# After these the batch may still be in the log. Even after NOT_LEADER_OR_FOLLOWER: the leader may have lost its role
+# between its own append and the replicas' (``DelayedProduce``), and its successor may have the batch.
 MAYBE_APPENDED = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
@@ -59,7 +59,7 @@ MAYBE_APPENDED = frozenset(
 )
 
 
-# The broker refused the batch for what some of its records are.
+# The broker refused the batch for the content of some records.
 OF_RECORDS = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
 
 
@@ -76,7 +76,7 @@ def decide(
     """The action for a batch answered with ``code`` at ``now``. ``expired``: its delivery.timeout.ms is over;
     ``separable``: the answer names some of its records.
 
-    ``batch.maybe_appended`` must speak of the earlier attempts and of this answer.
+    ``batch.maybe_appended`` must cover the earlier attempts and this answer.
     """
     if code == _NONE:
         return SUCCEED
@@ -87,7 +87,7 @@ def decide(
     if may_split(code, batch):
         return Action.SPLIT
     if separable and code in OF_RECORDS and not (sequences is not None and sequences.transactional):
-        return Action.SEPARATE  # in a transaction the others are of no use without these
+        return Action.SEPARATE  # in a transaction the others are useless without these
     if sequences is not None and batch.has_sequence() and code in SEQUENCE_ERRORS:
         return _decide_by_sequence(code, batch, sequences, now)
     if batch.attempts - batch.excused > retries:
@@ -99,7 +99,7 @@ def decide(
 
 
 def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences, now: float) -> Action:
-    """The broker refused the batch for what it knows of this producer."""
+    """The broker refused the batch for its state of this producer."""
     if sequences.transactional:
         if code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             return Action.FAIL
@@ -109,7 +109,7 @@ def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: Partit
     if sequences.is_void(batch):
         return Action.RESTAMP
     if not sequences.is_lowest(batch):
-        return Action.RETRY  # an earlier batch is still to be resolved, and then this one is in order
+        return Action.RETRY  # once the earlier batch is resolved, this one is in order
     if code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and batch.maybe_appended:
         # A broker remembers nothing of the epochs before the last one, and one before 2.5 forgets a producer with the
         # last of its records, which may have been deleted since.

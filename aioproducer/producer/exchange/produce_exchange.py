@@ -1,4 +1,4 @@
-"""One ProduceRequest, from the batches that are drained to what the answer means for each of them."""
+"""One ProduceRequest, from the drained batches to the meaning of the answer for each of them."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
-# Asked for with every request: to look a member of an enumeration up takes a while.
+# Read for every request: looking an enum member up is slow.
 _PRODUCE: Final = ApiKey.PRODUCE
 _NONE: Final = ErrorCode.NONE
 
 CLOCK_READ_EVERY: Final = 60.0
-"""Seconds. Records are compared with the wall clock as to whether they are older than half a day."""
+"""Seconds between readings of the wall clock, which only shows whether records are older than half a day."""
 
 UNKNOWN_OFFSET: Final = -1
-"""The base offset of a batch that is in the log where the broker does not know (Kafka's ``INVALID_OFFSET``)."""
+"""The base offset of an appended batch whose place the broker does not know (Kafka's ``INVALID_OFFSET``)."""
 
 
 @final
 class InFlightBatches(InFlightRequest):
-    """The batches that are in one request; ``names`` are their topics as they stand in it."""
+    """The batches in one request; ``names`` are their topics as written there."""
 
     def __init__(
         self,
@@ -79,8 +79,8 @@ class InFlightBatches(InFlightRequest):
 
 @final
 class ProduceExchange:
-    """Sends requests and takes their answers in. ``time()`` is the loop's, ``now_ms()`` the wall clock's, ``wake()``
-    rings for the Sender."""
+    """Sends requests and handles their answers. ``time()`` is the loop's, ``now_ms()`` the wall clock's; ``wake()``
+    wakes the Sender."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class ProduceExchange:
         self._time = time
         self._read_clock = now_ms
         self._now_ms: i64 = 0
-        """The wall clock's time when it was read last."""
+        """The last reading of the wall clock."""
         self._read_again_at: float = 0.0
         self._wake = wake
         self._pipeline = pipeline
@@ -120,7 +120,7 @@ class ProduceExchange:
         self._drained = 0
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
-        """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
+        """Sends the batches in one request; when it ends, each of them ends or returns to its queue."""
         if now >= self._read_again_at:
             self._now_ms, self._read_again_at = self._read_clock(), now + CLOCK_READ_EVERY
         for one in drained:
@@ -142,10 +142,10 @@ class ProduceExchange:
         if self._acks == 0:
             for one in drained:
                 self._completer.ended(one, _NONE, "", now)
-            self._wake()  # somebody may wait for the memory
+            self._wake()  # parked records may wait for the memory
 
     def start(self, version: i64) -> bytes:
-        """What all requests of this version begin with."""
+        """The common head of all requests of this version."""
         start = self._starts.get(version)
         if start is None:
             start = request_start(self._transactional_id, self._acks, self._timeout_ms, version)
@@ -153,7 +153,7 @@ class ProduceExchange:
         return start
 
     def _newest(self, *, has_ids: bool) -> int | None:
-        """The newest version that may be spoken; None for the newest there is."""
+        """The newest allowed version; None for the newest of all."""
         if self.transactions is not None and self.transactions.newest_produce is not None:
             return self.transactions.newest_produce
         return None if has_ids else FIRST_WITH_TOPIC_IDS - 1
@@ -199,7 +199,7 @@ class ProduceExchange:
             self._pipeline.sent(link.node_id, records, size, now)
 
     def failed(self, request: InFlightBatches, error: KafkaError) -> None:
-        """There is no answer: what became of the batches is not known."""
+        """There is no answer: the fate of the batches is unknown."""
         now = self._time()
         if request.deadline <= now:
             self._lines.of(request.link.node_id).timed_out(_size(request.drained), now)
@@ -250,7 +250,7 @@ class ProduceExchange:
     def _take_leaders(
         self, drained: list[Drained], answers: list[PartitionAnswer | None], answer: ProduceAnswer
     ) -> None:
-        """New leaders told by the answer itself (KIP-951)."""
+        """Takes new leaders from the answer itself (KIP-951)."""
         told: list[tuple[str, int, int, int]] = []
         for place, partition in enumerate(answers):
             if partition is not None and partition.leader_id >= 0:
@@ -268,33 +268,33 @@ class ProduceExchange:
 def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicQueues]) -> tuple[dict[str, bytes], bool]:
     """The ids of the batches' topics, 16 bytes each, and whether all are known; one that is not is zero.
 
-    They are those of the topics whose sequences the batches have, not of what metadata has heard of since.
+    They are the topics whose sequences the batches have, even if metadata has newer ids.
     """
     ids: dict[str, bytes] = {}
     all_known = True
     for one in drained:
         name = one.queue.topic
         if name not in ids:
-            number = topics[name].topic_id.int  # not its bytes, which are two calls of Python
+            number = topics[name].topic_id.int  # not its bytes, which would take two Python calls
             all_known = all_known and number != 0
             ids[name] = number.to_bytes(16, "big")
     return ids, all_known
 
 
 def _size(drained: list[Drained]) -> int:
-    """Bytes of the batches in a request that was sent."""
+    """Bytes of the batches in a sent request."""
     return sum(BATCH_OVERHEAD + len(one.batch.body) for one in drained)
 
 
 def _refused(answer: PartitionAnswer) -> dict[int, str] | None:
-    """The broker's words on single records."""
+    """The broker's messages about single records."""
     if not answer.record_errors:
         return None
     return {one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors}
 
 
 def _explained(answer: PartitionAnswer) -> str:
-    """The broker's own words about an error, the records it names included."""
+    """The broker's own message about an error, including the records it names."""
     if not answer.record_errors:
         return answer.error_message or ""
     first = answer.record_errors[0]

@@ -1,8 +1,8 @@
 """From drained batches to the bytes of a ProduceRequest, and from its answer back to the batches.
 
-The request is written here in all its versions, from the batches as they are, and
-not from a ``ProduceRequest``: where records are sent one at a time, making the messages of its declaration would cost
-more than writing it. What is written is, byte for byte, what ``codec`` would write.
+The request is written here in all its versions, directly from the batches and not from a ``ProduceRequest``: for
+records sent one at a time, making the message objects would cost more than writing the bytes. The bytes are those that
+``codec`` would write.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_TAGS: Final = _ONE_BYTE[0]
 
 
 def request_start(transactional_id: str | None, acks: int, timeout_ms: int, version: i64) -> bytes:
-    """What comes before the topics, the same for all requests of a producer in this version."""
+    """The head before the topics, the same for all requests of a producer in this version."""
     if version >= FIRST_FLEXIBLE:
         name = b"\0" if transactional_id is None else _compact(transactional_id.encode())
     elif transactional_id is None:
@@ -38,10 +38,10 @@ def request_start(transactional_id: str | None, acks: int, timeout_ms: int, vers
 def write_request(
     start: bytes, drained: list[Drained], names: dict[str, bytes], version: i64
 ) -> list[bytes | memoryview]:
-    """One request with all the batches, each topic once; in parts, of which their bytes, header and body, are never
+    """One request with all the batches, each topic once; in parts, so that headers and bodies of batches are never
     copied.
 
-    ``names`` are the topics as they stand on the wire: the 16 bytes of their ids, or before version 13 their names.
+    ``names`` are the topics in wire format: the 16 bytes of their ids, or before version 13 their names.
     """
     flexible = version >= FIRST_FLEXIBLE
     topics = _by_topic(drained, names)
@@ -105,7 +105,7 @@ def _with_int16(name: bytes) -> bytes:
 def match_answers(
     drained: list[Drained], names: dict[str, bytes], answers: list[PartitionAnswer]
 ) -> list[PartitionAnswer | None]:
-    """The answer to each drained batch, None where there is none; of a partition answered twice the first counts."""
+    """The answer to each drained batch, None if missing; if a partition is answered twice, the first counts."""
     if len(answers) == 1 and len(drained) == 1:
         only, queue = answers[0], drained[0].queue
         return [only if only.index == queue.partition and only.topic == names[queue.topic] else None]

@@ -1,4 +1,4 @@
-"""Gives batches their final bytes, learns from that how well they compress, and charges them what they take now."""
+"""Gives batches their final bytes, learns their compression ratio, and charges the memory they take then."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from aioproducer.producer.accumulator.record_accumulator import RecordAccumulato
 from aioproducer.records.compression import CompressionType, compress, decompress, millisecond_of_work
 from aioproducer.records.record_batch_header import encode_batch_header
 
-_UNCOMPRESSED: Final = CompressionType.NONE  # to look a member of an enumeration up takes a while
+_UNCOMPRESSED: Final = CompressionType.NONE  # looking an enum member up is slow
 
 
 class Sealer:
-    """One producer's codec, and what it does to its batches."""
+    """One producer's codec, and the state of its compression."""
 
     def __init__(
         self,
@@ -36,24 +36,24 @@ class Sealer:
             self.thread_bytes = millisecond_of_work(codec, level)
 
     def records_of(self, batch: ProducerBatch) -> bytes:
-        """The records of a batch that was sealed, uncompressed; nothing if they have been let go. For any thread."""
+        """The uncompressed records of a sealed batch; empty if they were freed. For any thread."""
         body = batch.body
         return decompress(self._codec, body, batch.size()) if body else body
 
     def limit(self, batch: ProducerBatch) -> int:
-        """Bytes of records, uncompressed, of a new batch, after one that has turned out too large."""
+        """The limit of a new batch, in bytes of uncompressed records, after one has turned out too large."""
         ratios = self._accumulator.ratios
         if ratios is not None:
             ratios.reset(batch.result.topic, len(batch.body) / batch.size())
         return self._accumulator.limit(batch.result.topic)
 
     def compressed(self, batch: ProducerBatch) -> bytes:
-        """The records of a closed batch as they will be sent; nothing if they have been let go. For any thread."""
+        """The records of a closed batch in their final form; empty if they were freed. For any thread."""
         records = batch.records
         return compress(self._codec, records, self._level) if records and self._codec is not _UNCOMPRESSED else records
 
     def take(self, batch: ProducerBatch, body: bytes) -> None:
-        """``body`` is what has become of the batch's records."""
+        """Sets the batch's records in their final form."""
         batch.body = body
         batch.records = b""
         ratios = self._accumulator.ratios
@@ -63,7 +63,7 @@ class Sealer:
             self._accumulator.trim(batch)
 
     def seal(self, batch: ProducerBatch) -> None:
-        """Makes the batch's final bytes, once: every attempt sends the very same ones."""
+        """Makes the batch's final bytes, once: every attempt sends the same ones."""
         if not batch.body:
             self.take(batch, self.compressed(batch))
         if not batch.header:

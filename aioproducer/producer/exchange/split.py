@@ -1,7 +1,7 @@
 """Splits a batch that a broker refuses as too large (``ProducerBatch.split``), or for some of its records.
 
-It is cut into smaller ones, in order, under exactly its own sequence numbers: the broker sees what it would have seen
-of the whole. If an earlier attempt may have appended the whole, its parts say so. Rules only: no asyncio, no clock.
+The parts keep the order and exactly the batch's sequence numbers: the broker sees what it would have seen of the whole.
+If an earlier attempt may have appended the whole, the parts record that. Rules only: no asyncio, no clock.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from aioproducer.producer.accumulator.sequences import increment_sequence
 from aioproducer.records.written_records import WrittenRecords
 
 MOST_CUTS: Final = 100
-"""A batch with more changes between good and refused records fails as a whole: each part takes a request of its own."""
+"""A batch with more changes between good and refused records fails as a whole, since each part takes its own
+request."""
 
 
 def may_split(code: ErrorCode, batch: ProducerBatch) -> bool:
-    """Whether the answer means smaller batches and not an error: one record cannot be made smaller."""
+    """Whether to split the batch instead of failing it: a single record cannot be split."""
     return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1
 
 
 def cuts(batch: ProducerBatch, refused: Collection[int]) -> list[int]:
-    """Where good records meet those that the broker refuses for what they are (KIP-467), in ascending order.
+    """The borders between good records and those that the broker refuses for their content (KIP-467), ascending.
 
-    None if there are no good ones, or too many of both in turn. Java's producer fails the good ones, too.
+    None if there are no good records, or too many borders. Java's producer fails the good ones, too.
     """
     named = sorted(index for index in refused if 0 <= index < batch.count)
     if not named or len(named) == batch.count:
@@ -46,20 +47,19 @@ def cuts(batch: ProducerBatch, refused: Collection[int]) -> list[int]:
 
 
 def target_size(batch: ProducerBatch, limit: int) -> int:
-    """Bytes, uncompressed, that its children may have at most.
+    """The most bytes, uncompressed, for each child.
 
-    ``limit`` is what a new batch may have. But never more than half of what was refused: so there are two children at
-    least, and after as many splits as its size has bits each record is alone (KAFKA-8350).
+    ``limit`` is that of a new batch. A child never gets more than half of the refused bytes: so there are at least two
+    children, and after as many splits as its size has bits each record is alone (KAFKA-8350).
     """
     return min(limit, batch.size() // 2)
 
 
 def split(batch: ProducerBatch, records: bytes, target: int, apart: Sequence[int] = ()) -> list[ProducerBatch]:
-    """The children of ``batch``, whose uncompressed records these are: closed, and not sealed yet.
+    """The children of ``batch``, given its uncompressed records: closed, and not sealed yet.
 
-    They have ``target`` bytes at most, or one record, and none has records from both sides of a place in ``apart``.
-    They are as old as the batch and have as many attempts behind them as if it had not been sent this time. Where their
-    records were in the batch, ``first`` tells, counted from the one that was drained.
+    Each has ``target`` bytes at most, or one record, and none crosses a border in ``apart``. They keep the batch's age,
+    and its attempts without this one. ``first`` is their position in the batch that was drained.
     """
     children: list[ProducerBatch] = []
     walk = WrittenRecords(records)

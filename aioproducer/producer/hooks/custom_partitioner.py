@@ -35,7 +35,7 @@ class CustomPartitioner:
         value_bytes: bytes | None,
         infos: tuple[PartitionInfo, ...],
     ) -> int:
-        """The index of one of the topic's partitions; PartitionerException for anything else that it does."""
+        """The index of one of the topic's partitions; PartitionerException for any other result."""
         known, partitions = self._topics.get(topic, (None, None))
         if partitions is None or known is not infos:
             partitions = TopicPartitions(infos)
@@ -53,6 +53,6 @@ class CustomPartitioner:
         if not 0 <= index < len(infos):
             raise PartitionerException(
                 f"the partitioner {self._name} answered {answer!r:.100} for a record of topic {topic!r}, which has "
-                f"{len(infos)} partitions: it has to answer with an int from 0 to {len(infos) - 1}"
+                f"{len(infos)} partitions: it must answer with an int from 0 to {len(infos) - 1}"
             )
         return index

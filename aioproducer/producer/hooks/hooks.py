@@ -1,6 +1,7 @@
-"""The user's code that a producer calls for a record: interceptors, serializers, a partitioner; is any of it running?
+"""The user's code that a producer calls for a record: interceptors, serializers, a partitioner; knows if any is
+running.
 
-``depth`` also counts delivery callbacks: in all of them ``flush`` would wait for its own caller.
+``depth`` also counts delivery callbacks: in each of them ``flush`` would wait for its own caller.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from aioproducer.types import Headers, PartitionInfo, ProducerRecord, TopicParti
 log = logging.getLogger(__name__)
 
 _NO_HEADERS: list[tuple[str, bytes | None]] = []
-"""Stands for the headers if no serializer looks at them."""
+"""Stands for the headers if no serializer reads them."""
 
 
 class Hooks:
-    """Made together with the producer, and fixed from then on; ConfigException for what cannot be made or called."""
+    """Made with the producer and fixed from then on; ConfigException for a hook that cannot be made or called."""
 
     def __init__(self, config: ProducerConfig) -> None:
         self._plugins: list[Any] = []
@@ -39,20 +40,20 @@ class Hooks:
         self._partitioner: CustomPartitioner | None = None
         self.serializes = config.key_serializer is not None or config.value_serializer is not None
         self.any = self._intercepts or self.serializes or config.partitioner_class is not None
-        """Whether there is anything to be called before a record is appended."""
+        """Whether any hook must run before a record is appended."""
         self.asynchronous = False
         """A serializer is a coroutine function: each record waits for its turn."""
         self.serialize = self._serialize_at_once
-        """Key and value as bytes, and the headers with what the serializers have added to them; ``Later`` if that takes
-        an await."""
+        """Key and value as bytes, and the headers including additions by serializers; raises ``Later`` if a serializer
+        must be awaited."""
         self.others_wait: Callable[[], bool] = lambda: False
-        """Whether records wait for their serializers; set when the producer is bound to a loop."""
+        """Whether records are waiting for serializers; set when the producer is bound to a loop."""
         self.depth = 0
-        """How many of the user's functions are running now, nested."""
+        """How many of the user's functions are running now, nested ones included."""
         self.closed = False
         self._intercepting = 0
         self.loop: Loop | None = None
-        """Set when the producer is bound to one; nothing is called before."""
+        """Set when the producer is bound to a loop; no hook runs before."""
         try:
             self._make(config)
         except BaseException:
@@ -85,7 +86,7 @@ class Hooks:
         return one
 
     def intercepts(self) -> bool:
-        """Whether a record that is sent now goes through the interceptors: not if it is one of them that sends."""
+        """Whether a record sent now goes through the interceptors: not if an interceptor sends it."""
         return self._intercepts and not self._intercepting
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
@@ -97,7 +98,7 @@ class Hooks:
             self._leave()
 
     def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Headers]]) -> None:
-        """Tells the end of a batch's records, given their index and headers; called by the result when it is done."""
+        """Reports the end of a batch's records, given their index and headers; called by the result when it is done."""
         self._enter()
         try:
             for index, headers in records:
@@ -110,7 +111,7 @@ class Hooks:
             self._leave()
 
     def on_send_error(self, record: ProducerRecord, error: BaseException) -> None:
-        """Tells the end of a record that is in no batch."""
+        """Reports the end of a record that is in no batch."""
         where = TopicPartition(record.topic, -1 if record.partition is None else record.partition)
         self._enter()
         try:
@@ -129,7 +130,7 @@ class Hooks:
     def _serialize_in_turn(
         self, topic: str, key: Any, value: Any, headers: Headers | None
     ) -> tuple[Any, Any, Headers | None]:
-        """Not before the serializers of other records have finished, and always later if they are coroutines."""
+        """Raises ``Later`` if records wait for serializers, or if these are coroutines."""
         if self.asynchronous or self.others_wait():
             raise Later(self._serialization(topic, key, value, self._own(headers)))
         return self._serialize_at_once(topic, key, value, headers)
@@ -144,7 +145,7 @@ class Hooks:
             self.depth -= 1
 
     def serialized(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
-        """The same in any thread: what the serializers call there keeps nobody waiting who would wait for it."""
+        """The same in any thread: calls by the serializers there cannot wait for themselves."""
         seen: list[tuple[str, bytes | None]] = _NO_HEADERS
         if self._sees_headers:
             if headers is not None:
@@ -155,13 +156,13 @@ class Hooks:
             key_bytes = self._serialize_key(topic, seen, key)
             value_bytes = self._serialize_value(topic, seen, value)
         except Unfinished as unfinished:
-            self.serialize = self._serialize_in_turn  # from now on others may wait
+            self.serialize = self._serialize_in_turn  # other records may wait from now on
             own = seen if self._sees_headers else self._own(headers)
             raise Later(self._serialization(topic, key, value, own, unfinished, key_bytes)) from None
         return key_bytes, value_bytes, seen or headers
 
     def _own(self, headers: Headers | None) -> list[tuple[str, bytes | None]]:
-        """A record's headers, checked and in a list of its own."""
+        """A record's headers, checked and in a new list."""
         if headers is None:
             return []
         check_headers(headers)
@@ -192,15 +193,15 @@ class Hooks:
             self.depth -= 1
 
     def check_outside(self, call: str) -> None:
-        """IllegalStateException within any of the user's code that the producer has called."""
+        """IllegalStateException in any user code that the producer has called."""
         if self.depth:
             raise IllegalStateException(
-                f"{call} was called from within an interceptor, serializer, partitioner or delivery callback, which "
-                "everything it would wait for has to wait for: call it from a task"
+                f"{call} was called in an interceptor, serializer, partitioner or delivery callback, and would wait "
+                "for its own caller: call it from a task"
             )
 
     def close(self) -> None:
-        """Closes interceptors, serializers and partitioner, each once, if they can be; what they raise is logged."""
+        """Closes interceptors, serializers and partitioner, each once, if they have ``close``; logs what they raise."""
         self.closed = True
         for plugin in {id(plugin): plugin for plugin in self._plugins}.values():
             close = getattr(plugin, "close", None)

@@ -1,4 +1,4 @@
-"""A coroutine of the user's that runs in its own context, within a task of the producer's."""
+"""A user's coroutine that runs in its own context, within a task of the producer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 class InContext(Generic[T]):
     """Awaited, it runs the coroutine in the awaiting task and in ``context``, and counts it in ``hooks.depth``.
 
-    Every step is made from the task, so time-outs and cancel scopes within the coroutine work as in any other.
+    The task makes every step, so time-outs and cancel scopes in the coroutine work as in any other.
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], context: Context, hooks: Hooks) -> None:

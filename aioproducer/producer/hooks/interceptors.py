@@ -33,14 +33,14 @@ class ProducerInterceptor:
     """
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
-        """Sees the record before anything else does, and returns it or a changed one (``record._replace``)."""
+        """Sees the record first, and returns it or a changed one (``record._replace``)."""
         return record
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Headers) -> None:
         """The end of a record that was in a batch: called in record order, before the tasks that await the record wake.
 
         For a failed record, ``error`` is its DeliveryError, and ``metadata`` has -1 for offset, timestamp and sizes.
-        ``headers`` are those that were sent.
+        ``headers`` are those sent.
         """
 
     def on_send_error(self, record: ProducerRecord, topic_partition: TopicPartition, error: BaseException) -> None:
@@ -76,14 +76,14 @@ class _Hook:
         self._raised += 1
         if self._raised & (self._raised - 1) == 0:
             times = f"{self._raised} time{'' if self._raised == 1 else 's'} by now"
-            log.error("the interceptor %s raised, %s; it was passed over", self._name, times, exc_info=error)
+            log.error("the interceptor %s raised, %s; it was skipped", self._name, times, exc_info=error)
 
 
 class ProducerInterceptors:
     """The interceptors of one producer, in the order configured; checked when it is made (ConfigException).
 
-    ``stop(error)`` gets what is not an Exception (KeyboardInterrupt, SystemExit) at the end of a record, because there
-    is nobody to raise it to.
+    ``stop(error)`` receives KeyboardInterrupt and SystemExit raised at the end of a record, where there is no caller to
+    raise to.
     """
 
     def __init__(self, interceptors: Sequence[Any], stop: Callable[[BaseException], object]) -> None:
@@ -127,11 +127,11 @@ class ProducerInterceptors:
         return record
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Headers) -> None:
-        """Tells all interceptors the end of a record that was in a batch."""
+        """Reports the end of a record that was in a batch to all interceptors."""
         self._tell(self._on_acknowledgement, metadata, error, headers)
 
     def on_send_error(self, record: ProducerRecord, topic_partition: TopicPartition, error: BaseException) -> None:
-        """Tells all interceptors the end of a record that was never in a batch."""
+        """Reports the end of a record that was never in a batch to all interceptors."""
         self._tell(self._on_send_error, record, topic_partition, error)
 
     def _tell(self, hooks: list[_Hook], *what: object) -> None:

@@ -10,10 +10,10 @@ from aioproducer.producer.hooks.serialization import Serialize, Unfinished
 
 
 class Serialization:
-    """Made by ``send``, and begun when it is the record's turn.
+    """Made by ``send``, and started when it is the record's turn.
 
-    ``headers`` are the record's own; serializers may append to them. ``begun`` is what the call of a serializer in
-    ``send`` has left unfinished; if that is the value's, ``key_bytes`` has been made before.
+    ``headers`` are the record's own; serializers may append to them. ``begun`` is the awaitable that a serializer
+    returned in ``send``; if it is the value's, ``key_bytes`` is set already.
     """
 
     def __init__(
@@ -34,9 +34,9 @@ class Serialization:
         self.value = value
         self.headers = headers
         self.context = copy_context()
-        """That of ``send``: serializers see the context variables of their caller."""
+        """The context of ``send``: serializers see the context variables of their caller."""
         self.what = "key" if begun is None else begun.what
-        """Whose serializer is at work, or comes next: the key's or the value's."""
+        """The serializer at work, or next: the key's or the value's."""
         self.began_at: float | None = None
         """When its turn came."""
         self.key_bytes = key_bytes
@@ -45,7 +45,7 @@ class Serialization:
 
     @property
     def size(self) -> int:
-        """Bytes of key and value as they are, as far as Python knows."""
+        """Bytes of the key and value objects, by ``sys.getsizeof``."""
         return sys.getsizeof(self.key) + sys.getsizeof(self.value)
 
     async def finish(self) -> None:
@@ -65,13 +65,13 @@ class Serialization:
         return await unfinished.finish()
 
     def drop(self) -> None:
-        """It will not be begun."""
+        """Closes it before it starts."""
         if self._begun is not None:
             self._begun.drop()
 
 
 class Later(Exception):
-    """Serializers must be awaited, or wait until those of other records have been."""
+    """Serializers must be awaited, or wait for those of other records."""
 
     def __init__(self, serialization: Serialization) -> None:
         self.serialization = serialization

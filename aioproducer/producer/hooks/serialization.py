@@ -1,4 +1,4 @@
-"""The user's serializers on a record's way, whatever form they were given in."""
+"""The user's serializers, in all their forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aioproducer.configs.plugins import is_async
 from aioproducer.errors import ConfigException, SerializationException
 
 Serialize = Callable[[str, list[tuple[str, bytes | None]], Any], Any]
-"""(topic, headers, data) → bytes or None; SerializationException whatever the serializer raises, and Unfinished."""
+"""(topic, headers, data) → bytes or None; raises SerializationException for any error, and Unfinished."""
 
 
 class Unfinished(Exception):
@@ -22,7 +22,7 @@ class Unfinished(Exception):
         self._awaitable = awaitable
 
     async def finish(self) -> Any:
-        """The bytes, or None; SerializationException whatever the awaitable raises."""
+        """The bytes, or None; SerializationException for any error of the awaitable."""
         try:
             made = await self._awaitable
         except Exception as error:
@@ -33,22 +33,22 @@ class Unfinished(Exception):
         raise _no_bytes(made, self.what, self._data)
 
     def drop(self) -> None:
-        """Nobody will await it."""
+        """Closes the awaitable unawaited."""
         _close(self._awaitable)
 
 
 def serializes_later(plugin: Any) -> bool:
-    """Whether it is a coroutine function, or has one in the place of ``serialize``."""
+    """Whether it is a coroutine function, or has one as ``serialize``."""
     return is_async(plugin.serialize if sees_headers(plugin) else plugin)
 
 
 def sees_headers(plugin: Any) -> bool:
-    """Whether it has Kafka's ``serialize(topic, headers, data)``; a plain callable is given the data alone."""
+    """Whether it has Kafka's ``serialize(topic, headers, data)``; a plain callable gets only the data."""
     return hasattr(plugin, "serialize")
 
 
 def serializing(plugin: Any, what: str) -> Serialize:
-    """The key's or value's (``what``) serializer in one form; without one the data has to be bytes already."""
+    """The key's or value's (``what``) serializer in one form; without one the data must be bytes already."""
     if plugin is None:
         return lambda topic, headers, data: data
     call = plugin.serialize if sees_headers(plugin) else plugin
@@ -87,7 +87,7 @@ def _is_writable(made: Any) -> bool:
 
 
 def _close(made: object) -> None:
-    """A coroutine that is dropped must be closed, or Python warns that it was never awaited."""
+    """Closes a dropped coroutine; otherwise Python warns that it was never awaited."""
     if inspect.iscoroutine(made):
         made.close()
 

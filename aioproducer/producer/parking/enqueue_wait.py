@@ -1,7 +1,7 @@
-"""Waiting until a parked record is in the accumulator, or has failed: how callers wait, and how they are told.
+"""Waits until a parked record is in the accumulator or has failed: how callers wait, and how they are notified.
 
-Each has a Condition of its own, which comes with its record. There is nothing that could be lost on the way: the record
-is placed first, and then its caller is notified.
+Each caller has its own Condition, stored with its record. Nothing can be lost: the record is placed first, and its
+caller is notified afterwards.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ async def tell_settled(lot: ParkingLot, turn: Turn) -> None:
         async with record.condition:
             record.condition.notify_all()
         if settled and settled[0] is record:
-            settled.popleft()  # not before: whoever is not told now is told when the producer has failed
+            settled.popleft()  # not before: a caller not notified now is notified when the producer has failed
         if turn.over():
             return
 
 
 async def tell_all_settled(lot: ParkingLot, turn: Turn) -> None:
-    """Wakes all of them, and gives the loop its turns meanwhile."""
+    """Wakes all callers, giving the loop its turns meanwhile."""
     while lot.settled:
         await tell_settled(lot, turn)
         await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from aioproducer.producer.accumulator.delivery import Delivery
 @final
 @mypyc_attr(acyclic=True)
 class HeldDelivery(Delivery):
-    """The record stays because somebody may await this delivery; when it is dropped, nobody can any more."""
+    """The record stays while a task may still await this delivery; dropping it ends that."""
 
     def __del__(self) -> None:
         lot = self._result.lot

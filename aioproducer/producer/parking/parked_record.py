@@ -1,4 +1,4 @@
-"""A record that could not be appended at once, while it waits."""
+"""A record that waits because it could not be appended at once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from aioproducer.producer.parking.held_delivery import HeldDelivery
 from aioproducer.types import Headers, ProducerRecord
 
 PARKED_COST: Final = 640
-"""Bytes of memory that a record takes beside its own while it waits (``python -m benchmarks memory`` measures)."""
+"""Bytes of memory a waiting record takes besides its own (measured by ``python -m benchmarks memory``)."""
 
 
 @final
 class ParkedRecord:
-    """A record on its way into the accumulator, and the result that its sender's delivery points to."""
+    """A record on its way into the accumulator, and the result that its delivery points to."""
 
     __slots__ = (
         "_hooks",
@@ -69,29 +69,29 @@ class ParkedRecord:
         self.value = value
         self.partition = partition
         self.timestamp_ms = timestamp_ms
-        self.headers = None if headers is None else tuple(headers)  # what was checked, whatever becomes of a list
+        self.headers = None if headers is None else tuple(headers)  # the caller's list may change
         self.size = size
         self.serialization = serialization
-        """What key and value are to be made of; None when they are bytes."""
+        """The pending serialization of key and value; None once they are bytes."""
         self.parked_at = now
         self.serialized_at = now
-        """When it had its key and value, and waited for metadata or memory from then on."""
+        """When key and value were ready and its wait for metadata or memory began."""
         self.moved_at = now
-        """When it had its metadata, and waited for memory from then on."""
+        """When metadata was known and its wait for memory began."""
         self.deadline = now + max_block
         self.condition = condition
         self._hooks = hooks
         self.intercepted = intercepted
-        """The record as interceptors left it, if there are any: they are told its end."""
+        """The record as interceptors left it, if there are any: they see its end."""
         self.choose = choose
-        """Asks the user's partitioner, if it is to decide: None while the topic is unknown, or PartitionerException."""
+        """Calls the user's partitioner, if there is one: None while the topic is unknown, or PartitionerException."""
         self.number = 0
         self.awaiters = 0
-        """How many await its delivery: tasks, and calls of ``wait_all``."""
+        """How many tasks and ``wait_all`` calls await its delivery."""
         self.charged = False
         """It counts in ``parked.memory``."""
         self.undecided_since = 0
-        """The turn of the loop in which it came, if there was no room for it."""
+        """The turn of the loop in which it arrived, if there was no room for it."""
         self.result = ProduceResult(loop, *self.destination(), hooks)
 
     @property
@@ -100,7 +100,7 @@ class ParkedRecord:
         return self.size + PARKED_COST
 
     def delivery(self) -> Delivery:
-        """What its sender gets."""
+        """The delivery that ``send`` returns."""
         if self.charged or not self.waiting():
             return Delivery(self.result, 0)
         return HeldDelivery(self.result, 0)
@@ -109,7 +109,7 @@ class ParkedRecord:
         return self.result.state == PENDING  # neither placed nor failed
 
     def fail(self, error: DeliveryError, aborted: bool = False) -> None:
-        """Its end; interceptors hear of it first."""
+        """Ends the record; interceptors see it first."""
         if self.serialization is not None:
             self.serialization.drop()
         if self.intercepted is not None and self._hooks is not None:
@@ -121,5 +121,5 @@ class ParkedRecord:
         return self.choose is not None and self.partition is None
 
     def destination(self) -> tuple[str, int]:
-        """The topic and partition it is meant for; -1 for a partition that is not picked yet."""
+        """Its topic and partition; -1 for a partition that is not chosen yet."""
         return self.topic, -1 if self.partition is None else self.partition

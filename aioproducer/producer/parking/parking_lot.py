@@ -1,16 +1,15 @@
-"""Records that could not be appended at once, in the order they came.
+"""Records that could not be appended at once, in the order of their arrival.
 
-A record waits for metadata (its topic is unknown, or the partition it names) or for memory; and before that, maybe, for
-its serializers: then all later records stand in line behind it. All waiters stand in the same queues: a record of
-``send``, whose delivery its caller may await, and an ``enqueue`` caller, who brings an ``asyncio.Condition`` and waits
-on it, as each thread waiting in Kafka's BufferPool has one of its own. Placing happens synchronously, in order, the
-moment memory is freed or metadata arrives, before anybody is notified: a newcomer finds the queue not empty and goes
-behind it, and a waiter that is cancelled after it was placed has lost nothing, as its record is in the accumulator.
+A record waits for metadata (its topic is unknown, or the partition it names) or for memory. Before that it may wait for
+its serializers; then all later records queue behind it. Records of ``send``, whose callers may await the delivery, and
+of ``enqueue`` share the same queues. An ``enqueue`` caller waits on its own ``asyncio.Condition``, as each waiting
+thread in Kafka's BufferPool does. Records are placed synchronously, in order, the moment memory is freed or metadata
+arrives, before any caller is notified: a newcomer finds the queue not empty and joins its end, and a caller that is
+cancelled after its record was placed loses nothing, as the record is in the accumulator.
 
-A record that somebody awaits holds its caller up, so nothing but ``max.block.ms`` bounds it. A record that nobody
-awaits counts in ``parked.memory``. While ``send`` runs, nothing tells which of the two its record will be. So a record
-for which there is no room is on trial: it fails when its delivery is dropped, or after ``TRIAL`` turns of the loop,
-unless somebody awaits it by then.
+An awaited record blocks its caller, so only ``max.block.ms`` bounds it. An unawaited record counts in
+``parked.memory``. While ``send`` runs, it cannot know which of the two its record will be. So a record without room is
+on trial: it fails when its delivery is dropped, or after ``TRIAL`` turns of the loop, unless a task awaits it by then.
 
 No asyncio here: the Sender notifies. Before metadata has come, and while memory is short, every record passes here.
 """
@@ -43,14 +42,14 @@ from aioproducer.producer.parking.waiting_line import WaitingLine
 from aioproducer.timing.turn import Turn
 
 TRIAL: Final = 4
-"""Turns of the loop in which a record that has no room waits for somebody to await it.
+"""Turns of the loop that a record without room stays on trial.
 
-A task begins in the turn after the one that makes it, and may do no more then than to make the next one.
+A task starts in the turn after its creation, and may then only create the next task.
 """
 
 
 def serializer_at_work(record: ParkedRecord, now: float) -> str:
-    """What holds up the line of records that wait for serializers, of which this is the first."""
+    """The serializer that holds up the line, given the line's first record."""
     serialization = record.serialization
     if serialization is None or serialization.began_at is None:
         return "serializer, whose turn has not come"
@@ -59,7 +58,8 @@ def serializer_at_work(record: ParkedRecord, now: float) -> str:
 
 @final
 class ParkingLot:
-    """Who waits for what. ``bytes`` counts the records that nobody awaits: a caller that waits holds its own."""
+    """The parked records, by what they wait for. ``bytes`` counts the unawaited ones: a waiting caller holds its
+    own."""
 
     def __init__(
         self, accumulator: RecordAccumulator, capacity: int, failures: FailureLog, metrics: ProducerMetrics
@@ -70,29 +70,29 @@ class ParkingLot:
         self.capacity = capacity
         self.bytes = 0
         self._parked: dict[ProduceResult, ParkedRecord] = {}
-        # Each of them stands in one of these, too:
+        # Each of them is also in one of these:
         self.serializing = WaitingLine()
-        """The first record's serializers are at work, and the others wait for their turn."""
+        """The serializers of the first record are at work; the others wait for their turn."""
         self.memory = WaitingLine()
         self.metadata: dict[str, WaitingLine] = {}
         self.settled: deque[ParkedRecord] = deque()
         """Records with a Condition that were placed or have failed, for the Sender to notify."""
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
-        """Told of every record that fails here, or is withdrawn."""
+        """Called for every record that fails here or is withdrawn."""
         self.wake: Callable[[], object] = lambda: None
-        """Has the Sender look here: records were placed or have failed without its doing, or are left to be placed."""
+        """Wakes the Sender: records were placed or have failed outside its pass, or are left to be placed."""
         self.on_serializing: Callable[[], object] = lambda: None
-        """Told whenever records have joined or left the line of those that wait for serializers."""
+        """Called whenever records have joined or left the line for serializers."""
         self.within_serializer: Callable[[], bool] = lambda: False
-        """Whether it is the serializer at work that calls."""
+        """Whether the caller is the serializer at work."""
         self.paused = False
-        """There may be memory for those who wait for it: placing has stopped only to give the loop a turn."""
+        """There may be memory for waiting records: placing has stopped only to give the loop a turn."""
         self._trial = WaitingLine()
-        """Records of ``send`` that have no room, and that nobody awaits yet."""
+        """Records of ``send`` without room that no task awaits yet."""
         self._dropped: deque[ProduceResult] = deque()
-        """Of those, the ones that nobody can await any more. Filled by finalizers, which may run in any thread."""
+        """Those of them whose delivery was dropped. Filled by finalizers, which may run in any thread."""
         self._turns = 0
-        """Turns of the loop that were counted: only while there are records on trial."""
+        """The turns of the loop so far, counted only while records are on trial."""
         self._counting = False
         self._deciding = Turn(accumulator.loop)
         self._expiring = Turn(accumulator.loop)
@@ -104,12 +104,12 @@ class ParkingLot:
         self._serialized = False
 
     def open(self) -> None:
-        """From now on records go straight to the accumulator, unless somebody waits for memory."""
+        """Sends records straight to the accumulator from now on, unless others wait for memory."""
         self._shut = False
         self._gate()
 
     def shut(self) -> None:
-        """From now on every send takes the detour, where it is refused."""
+        """Sends every record through admission from now on, which refuses it."""
         self._shut = True
         self._gate()
 
@@ -132,8 +132,8 @@ class ParkingLot:
         return len(self._parked)
 
     def park(self, record: ParkedRecord) -> None:
-        """Takes a newcomer in, behind everybody else."""
-        for _ in range(2):  # more than are added: however many are dropped at once, they become fewer
+        """Parks a newcomer behind all others."""
+        for _ in range(2):  # two for each newcomer: however many are dropped at once, they become fewer
             self._decide_dropped()
         self._count += 1
         record.number = self._count
@@ -157,7 +157,7 @@ class ParkingLot:
             self._wait_for_metadata(record)
 
     def serialized(self, record: ParkedRecord, size: int) -> None:
-        """The record's turn has come, and its key and value are bytes: now it waits as others do."""
+        """Moves a serialized record on: now it waits for metadata or memory."""
         self.serializing.remove(record)
         if record.charged:
             self.bytes += size - record.size
@@ -171,10 +171,10 @@ class ParkingLot:
             self._nobody_awaits(record)
 
     def check_awaitable(self, record: ParkedRecord) -> None:
-        """IllegalStateException for a serializer that would wait for a record which waits for it."""
+        """IllegalStateException if the serializer at work would await a record that waits for it."""
         if record in self.serializing and self.within_serializer():
             raise IllegalStateException(
-                f"a serializer awaits a record for {record.topic!r}, which has to wait until that serializer has "
+                f"a serializer awaits a record for {record.topic!r}, which must wait until that serializer has "
                 "finished: call send() there without awaiting it"
             )
 
@@ -210,11 +210,11 @@ class ParkingLot:
 
     @property
     def pool(self) -> BufferPool:
-        """The memory that is waited for."""
+        """The memory that records wait for."""
         return self._accumulator.pool
 
     def metadata_arrived(self, topic: str) -> None:
-        """Moves the topic's records that can be placed now to where the others wait for memory, by age."""
+        """Moves the topic's records that can be placed now into the line for memory, by age."""
         refused = self._decide(topic)
         waiting = self.metadata.pop(topic, None)
         if waiting is None:
@@ -235,7 +235,7 @@ class ParkingLot:
         self._fail_each([(record, error) for record, error in refused.items() if record.waiting()])
 
     def _decide(self, topic: str) -> dict[ParkedRecord, KafkaError]:
-        """Has the user's partitioner choose where it has not yet; what comes of the records that it refuses.
+        """Calls the user's partitioner for records without a choice; returns the errors of those it refuses.
 
         It may send records itself, so nothing is moved meanwhile.
         """
@@ -249,9 +249,9 @@ class ParkingLot:
         return refused
 
     def place(self) -> None:
-        """Places records from the head for as long as there is memory, for a turn; some are left for the next wake."""
+        """Places records from the head while there is memory, for one turn; the next wake continues."""
         if self._placing:
-            return  # a partitioner that is asked below has sent a record
+            return  # a partitioner called below has sent a record
         self._placing = True
         try:
             self._place_from_the_head()
@@ -310,7 +310,7 @@ class ParkingLot:
             self._wait_for_metadata(record)
 
     def withdraw(self, record: ParkedRecord) -> None:
-        """Takes back a record nobody wants any more; it will never be in the log."""
+        """Withdraws a record that no caller wants any more; it will never be in the log."""
         if not record.waiting():
             return
         missing = "a serializer" if record in self.serializing else "metadata or memory"
@@ -320,13 +320,13 @@ class ParkingLot:
             f"the record for {record.topic!r} was withdrawn while it waited for {missing}: "
             "the task that awaited it was cancelled"
         )
-        self.on_failed(error)  # a transaction may not be committed without it
+        self.on_failed(error)  # its transaction must not commit without it
         record.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
         self.place()  # the next one may need less
         self.wake()
 
     def adopt(self, record: ParkedRecord) -> None:
-        """Nobody awaits this record of ``enqueue``, so from now on it is one of ``send``."""
+        """Turns a record of ``enqueue`` that was never awaited into one of ``send``."""
         if record.condition is None:
             return
         error = record.result.error
@@ -338,13 +338,13 @@ class ParkingLot:
             self._failures.failed(*record.destination(), 1, error, self._accumulator.loop.time())
 
     def _nobody_awaits(self, record: ParkedRecord) -> None:
-        """From now on the record counts; if there is no room for it, it fails."""
+        """Counts the record in ``parked.memory``, or fails it if there is no room."""
         if not self._full_for(record):
             self._charge(record)
             return
         error = BufferExhaustedException(
-            f"{self.bytes} bytes of records that nobody awaits wait already, and {record.held} "
-            f"more do not fit in parked.memory={self.capacity}: await send(), or enqueue(), and the call waits for room"
+            f"{self.bytes} bytes of records that nobody awaits are waiting already, and {record.held} "
+            f"more do not fit in parked.memory={self.capacity}: await send() or enqueue(), which waits for room"
         )
         self.give_up(record, error)
 
@@ -355,17 +355,17 @@ class ParkingLot:
         self.place()  # the next one may need less
         self.wake()
 
-    # Who awaits a record of send: its result tells
+    # the result knows the waiters of a record of send
 
     def awaited(self, result: ProduceResult) -> None:
-        """Somebody more awaits the record."""
+        """One more task awaits the record."""
         record = self._parked[result]
         self.check_awaitable(record)
         record.awaiters += 1
         self._no_charge(record)
 
     def left(self, result: ProduceResult) -> None:
-        """A task that awaited the record was cancelled. It was the last: then the record is withdrawn."""
+        """A task that awaited the record was cancelled. If it was the last, the record is withdrawn."""
         record = self._parked[result]
         if record.awaiters == 1 and not result.callbacks:
             self.withdraw(record)
@@ -373,14 +373,14 @@ class ParkingLot:
             self.released(result)
 
     def released(self, result: ProduceResult) -> None:
-        """Somebody awaits the record no longer, and has no objection to its being sent."""
+        """One task fewer awaits the record, which may still be sent."""
         record = self._parked[result]
         record.awaiters -= 1
         if record.awaiters == 0:
             self._nobody_awaits(record)
 
     def dropped(self, result: ProduceResult) -> None:
-        """Nobody can await the record any more. Called in the middle of anything, and in any thread."""
+        """The record's delivery was dropped. Called at any point of any code, in any thread."""
         self._dropped.append(result)
 
     def _try(self, record: ParkedRecord) -> None:
@@ -391,7 +391,7 @@ class ParkingLot:
             self._accumulator.loop.call_soon(self._next_turn)
 
     def _next_turn(self) -> None:
-        """Ends the trials that have lasted for long enough; some later, if that takes long."""
+        """Ends the trials whose time is over, for one turn; the rest later."""
         self._turns += 1
         self._deciding.begin()
         while len(self._dropped) > 0 or self._trial_is_over():
@@ -406,11 +406,11 @@ class ParkingLot:
             self._accumulator.loop.call_soon(self._next_turn)
 
     def _trial_is_over(self) -> bool:
-        """Of the record that is on trial for the longest time."""
+        """Whether the time of the oldest trial is over."""
         return len(self._trial) > 0 and self._trial.first().undecided_since + TRIAL <= self._turns
 
     def _decide_dropped(self) -> None:
-        """Ends the trial of the first record that nobody can await any more, if there is one."""
+        """Ends the trial of the first record whose delivery was dropped, if any."""
         if len(self._dropped) > 0:
             record = self._parked.get(self._dropped.popleft())
             if record is not None and record in self._trial:
@@ -421,7 +421,7 @@ class ParkingLot:
         self._nobody_awaits(record)
 
     def _take_out(self, record: ParkedRecord) -> None:
-        """Takes a record that waits out of its queue."""
+        """Removes a waiting record from its queue."""
         line = self.metadata.get(record.topic)
         if record in self.serializing:
             self.serializing.remove(record)
@@ -433,14 +433,14 @@ class ParkingLot:
             self.memory.remove(record)
 
     def fail_topic(self, topic: str, error: KafkaError) -> None:
-        """Fails what waits for metadata of a topic that will never have any."""
+        """Fails records that wait for metadata of a topic that will never have any."""
         line = self.metadata.pop(topic, None)
         self._gate()
         if line is not None:
             self._fail_each([(record, error) for record in line])
 
     def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
-        """Fails everything parked. It comes after bugs, too, so it does not rely on the queues."""
+        """Fails everything parked. It also runs after bugs, so it does not rely on the queues."""
         records = self.records()
         self._parked.clear()
         self.serializing = WaitingLine()
@@ -461,12 +461,12 @@ class ParkingLot:
         return min([line.first().deadline for line in lines if len(line) > 0], default=None)
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
-        """Fails what has waited for max.block.ms, for a turn, then places what there is memory for.
+        """Fails records that have waited for max.block.ms, for one turn, then places records while there is memory.
 
-        ``no_metadata(topic, since)`` is the error for whoever has waited for the topic's metadata since then.
+        ``no_metadata(topic, since)`` is the error for records that have waited for the topic's metadata since then.
 
-        Every line is in order of age, so only heads are looked at. ``next_deadline`` is a time that has passed if some
-        are left to fail.
+        Every line is in order of age, so only heads are checked. If some are left to fail, ``next_deadline`` stays in
+        the past.
         """
         self._fail_each(self._take_late(now, no_metadata))
         self.place()
@@ -548,7 +548,7 @@ class ParkingLot:
         del self._parked[record.result]
 
     def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:
-        """Fails records that are out of the queues; callbacks may send, so first none of them counts any more."""
+        """Fails records already removed from the queues; callbacks may send, so all of them are uncounted first."""
         for record, _ in records:
             self._leave(record)
         for record, error in records:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 
 class NodeLatencies:
-    """Tells which nodes are unavailable for partitioning. Times and the time-out are in seconds."""
+    """Tracks which nodes are unavailable for partitioning. Times and the time-out are in seconds."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._blocked_since: dict[int, float] = {}
 
     def looked_at(self, node: int, now: float, *, can_send: bool) -> None:
-        """Something is ready for the node, and can or cannot be sent now."""
+        """Records whether batches that are ready for the node can be sent now."""
         if can_send:
             self._blocked_since.pop(node, None)
         else:

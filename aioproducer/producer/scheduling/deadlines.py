@@ -9,7 +9,7 @@ Item = TypeVar("Item")
 
 
 class DeadlineHeap(Generic[Item]):
-    """A heap of (when, what). The caller skips what is no longer relevant when its time comes."""
+    """A heap of (when, what). The caller skips entries that are obsolete when their time comes."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Item]] = []

@@ -16,7 +16,7 @@ from aioproducer.producer.scheduling.wait_history import READY, SLOW_LINE, note_
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 MOST_BATCHES = 200
-"""Most batches in one request: making it, and handling its answer, then takes the event loop about 10 ms."""
+"""The most batches in one request: making it and handling its answer then takes the event loop about 10 ms."""
 
 
 @final
@@ -43,12 +43,12 @@ def drain(
 ) -> list[Drained]:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
-    Partitions are taken from the front and those with more to send go to the back, so no partition starves another.
-    Partitions that turn out to have nothing to send leave the ready set; what makes them ready again adds them anew.
-    An open batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
-    compressed when the request is made; at most twice as many bytes of these go into it. A batch that is older than
-    ``timeout`` stays: it is about to expire. What is larger than the ``line`` has carried in time goes alone, and lets
-    the others go first; nothing is taken before ``line.large_at`` if nothing else is ready.
+    Partitions are taken from the front, and those with more to send move to the back, so no partition starves another.
+    Partitions with nothing to send leave the ready set; the next event that makes them ready adds them again. An open
+    batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
+    compressed when the request is made; at most twice as many bytes of these go into it. A batch older than ``timeout``
+    stays: it is about to expire. A batch larger than the ``line`` has carried in time goes alone, after all others, and
+    not before ``line.large_at``.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
@@ -105,7 +105,7 @@ def _take_large(
     now: float,
     line: LineLimit,
 ) -> None:
-    """The smallest of those that are too large for the line goes if nothing else does."""
+    """Takes the smallest of the batches too large for the line, if no other goes."""
     large.sort(key=_size_of_head)
     if large and not drained and now >= line.large_at:
         drained.append(_take(large.pop(0), ready, accumulator, now))
@@ -118,7 +118,7 @@ def _take_large(
 
 
 def _take(queue: PartitionQueue, ready: ReadyQueues, accumulator: RecordAccumulator, now: float) -> Drained:
-    """Takes the head; the partition goes to the back if it has more to send."""
+    """Takes the head; the partition moves to the back if it has more to send."""
     head = queue.batches.popleft() if queue.batches else accumulator.take_open(queue)
     if queue.history is not None:
         note_wait(queue, now, READY)

@@ -1,8 +1,8 @@
 """The in-flight windows of partitions, as brokers announce them (KIP-1269).
 
-A broker can tell a retry from a new batch by the last batches that it remembers of a producer, 5 or as many as
-``producer.state.batches.to.retain`` says; it tells that number with every answer (Produce 14). What is known of one
-leader says nothing of the next: a partition begins with 5 again when its leader changes or its connection is lost.
+A broker distinguishes a retry from a new batch by the last batches that it remembers of a producer, 5 or the value of
+``producer.state.batches.to.retain``; every answer announces that number (Produce 14). The number of one leader does not
+hold for the next: a partition returns to 5 when its leader changes or its connection is lost.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.sequences import WINDOW
 
 KIP_1269_VERSION = 14
-"""Produce: from this version on brokers tell the window."""
+"""The version of Produce from which on brokers announce the window."""
 
 
 class WindowSource(Enum):
-    """Why a partition's window is what it is."""
+    """The reasons for a partition's window."""
 
     ANNOUNCED = "announced by node {}"
     DEFAULT = "the default until node {} announces another"
@@ -55,11 +55,11 @@ class InFlightWindows:
             )
 
     def leader_changed(self, queue: PartitionQueue) -> None:
-        """The partition has another leader, or the same in another epoch: nothing is known of it yet."""
+        """The partition has another leader, or the same one in another epoch, whose window is unknown."""
         self._reset(queue)
 
     def connection_lost(self, node: int) -> None:
-        """The next one to answer at the node's address may be another broker, or another version of it."""
+        """The connection is lost: the next broker at the node's address may be another one, or another version."""
         for queue in self._announced.pop(node, ()):
             if queue.leader == node:
                 self._reset(queue)

@@ -1,9 +1,9 @@
 """Limits the size of requests to a node, once some were too large for its line.
 
-A request that cannot cross the line within request.timeout.ms is not answered, however often it is sent, and what is in
-it, or on the wire behind it, is sent again. So a node whose request timed out gets requests of at most half its size.
-A batch that is larger goes alone, and after all smaller ones. Answers that come early raise the limit again: a broker
-that was only away has none soon after it is back.
+A request that cannot cross the line within request.timeout.ms is never answered, however often it is sent, and its
+batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
+half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again: a broker that was
+only away soon has none.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from mypy_extensions import i64
 from aioproducer.producer.accumulator.producer_batch import NO_LIMIT
 
 SPARE: Final = 4
-"""A line is taken to carry so many times less than an answer suggests: it may have other traffic later."""
+"""The safety factor on the capacity that an answer suggests: the line may have other traffic later."""
 
 
 @final
 class LineLimit:
-    """One node's. Sizes are bytes, times seconds of the loop's clock."""
+    """The limit of one node. Sizes are in bytes, times in seconds of the loop's clock."""
 
     def __init__(self, timeout: float, pause: float, largest: int) -> None:
         """``timeout``: request.timeout.ms; ``pause``: the longest back-off of a retry; ``largest``: request."""
         self.most: i64 = NO_LIMIT
-        """Bytes of the batches in one request, unless it is one batch."""
+        """The most bytes of batches in one request, unless it has only one."""
         self.large_at: float = 0.0
-        """Before then no batch goes that is larger. Those that were lost with a request are sent again until then."""
+        """No larger batch goes before this time. Batches lost with a request are sent again until then."""
         self._timeout = timeout
         self._pause = pause
         self._largest = largest
@@ -39,7 +39,7 @@ class LineLimit:
         self._deferred_at = min(self._deferred_at, now)
 
     def large_is_due(self, now: float) -> bool:
-        """Whether a larger batch has let smaller ones go first for as long as a request may take."""
+        """Whether a larger batch has waited behind smaller ones for as long as a request may take."""
         return now - self._deferred_at >= self._timeout and now >= self.large_at
 
     def large_sent(self) -> None:
@@ -61,7 +61,7 @@ class LineLimit:
 
 @final
 class LineLimits:
-    """Of all nodes."""
+    """The limits of all nodes."""
 
     def __init__(self, timeout: float, pause: float, largest: int) -> None:
         self._timeout = timeout

@@ -1,14 +1,14 @@
-"""When a batch that is not full leaves with ``pipeline=auto``: rules of what the line has shown of itself, and ``now``.
+"""Decides when a batch that is not full leaves with ``pipeline=auto``: rules of the line's observed state and ``now``.
 
 Over a line with round trip R a partition whose window is W can send a batch every R ÷ W, and a connection that may
-have C requests unanswered one every R ÷ C. Sending faster uses up all places at once, and whatever comes next
-waits for the first answer; sending slower makes records wait for nothing. So a batch leaves that long after the one
-before, and at once if that was longer ago: a record that comes alone does not wait.
+have C requests unanswered one every R ÷ C. Sending faster uses up all places at once, and the next records wait for the
+first answer; sending slower makes records wait needlessly. So a batch leaves that long after the one before, or at once
+if that was longer ago: a single record does not wait.
 
-With many places that time is short, and batches would be small for little gain. While more records are to be expected,
-a batch therefore waits for a PATIENCE-th of the round trip, which is hardly felt. If so much comes that the batch is
-full within SOON, it waits up to twice as long: smaller ones would cost the broker more. Where records are awaited it
-does not, since those who wait send nothing meanwhile. Full batches wait for nothing, and have all the places.
+With many places that time is short, and batches would be small for little gain. While more records are expected, a
+batch therefore waits for a PATIENCE-th of the round trip, which is hardly noticeable. If records arrive fast enough to
+fill the batch within SOON, it waits up to twice as long: smaller ones would cost the broker more. It does not where
+records are awaited, since waiting tasks send nothing meanwhile. Full batches do not wait, and may use all the places.
 ``linger.ms`` and ``batch.size`` bound it all.
 """
 
@@ -20,16 +20,16 @@ from typing import Final, final
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 
 PATIENCE: Final = 16
-"""For more records a batch waits up to this part of the round trip, 6 %, even if there is a place for it."""
+"""The part of the round trip, 6 %, that a batch waits for more records even if there is a place for it."""
 
 SHORTEST: Final = 0.001
-"""… and for this many seconds, however short the round trip is: loops' timers are no finer."""
+"""… or this many seconds, if the round trip is shorter: the loop's timers are no finer."""
 
 SOON: Final = 0.002
-"""… and for twice this many seconds if as much as fills a batch comes in that time, which may be in bursts."""
+"""… or twice this many seconds, if enough to fill a batch arrives in that time, perhaps in bursts."""
 
 AWAITED_FOR: Final = 0.1
-"""Seconds for which a line counts as one whose records are awaited, after a batch of such records."""
+"""Seconds for which a line counts as awaited after a batch of awaited records."""
 
 GAIN: Final = 0.125
 """The weight of the newest observation in an average, as TCP has it for round trips (RFC 6298)."""
@@ -37,24 +37,24 @@ GAIN: Final = 0.125
 
 @final
 class Line:
-    """What requests to one node have shown. Times are the loop's, in seconds; averages give the newest GAIN."""
+    """Observations of requests to one node. Times are the loop's, in seconds; averages weigh the newest by GAIN."""
 
     def __init__(self, round_trip: float = 0.0) -> None:
         self.round_trip = round_trip
-        """From a request to its answer, on average; 0 while there was none."""
+        """The average time from a request to its answer; 0 before the first."""
         self.departed: float = -math.inf
         """When the last request left."""
         self.awaited: float = -math.inf
-        """When a batch left last because its records were awaited."""
+        """When a batch last left because its records were awaited."""
         self.records: float = 0.0
-        """In a request, on average; 0 before the second."""
+        """The average number of records in a request; 0 before the second."""
         self.size: float = 0.0
-        """Their bytes, on average, not compressed."""
+        """Their average bytes, uncompressed."""
         self.interval: float = 0.0
-        """Between requests, on average."""
+        """The average time between requests."""
 
     def sent(self, records: int, size: int, now: float) -> None:
-        """A request leaves with this many records, which have so many bytes before they are compressed."""
+        """A request leaves with this many records of this many uncompressed bytes."""
         if self.departed > -math.inf:
             gain = GAIN if self.records else 1.0
             self.records += gain * (records - self.records)
@@ -63,15 +63,15 @@ class Line:
         self.departed = now
 
     def answered(self, seconds: float) -> None:
-        """A request was answered after this long."""
+        """A request was answered after this time."""
         self.round_trip += (GAIN if self.round_trip else 1.0) * (seconds - self.round_trip)
 
     def expected(self, seconds: float) -> float:
-        """Records that come within that time, if they come as before."""
+        """The records expected within that time."""
         return self.records / self.interval * seconds if self.interval > 0.0 else self.records
 
     def fills(self, size: int, seconds: float) -> bool:
-        """Whether that many bytes come within that time, if they come as before."""
+        """Whether that many bytes are expected within that time."""
         return self.size * seconds >= size * self.interval > 0.0
 
 
@@ -96,20 +96,20 @@ class Pipeline:
         self._lines[node].answered(seconds)
 
     def awaited(self, node: int, now: float) -> None:
-        """A batch for this node leaves because its records are awaited."""
+        """A batch leaves for this node because its records are awaited."""
         line = self._lines.get(node)
         if line is not None:
             line.awaited = now
 
     def line(self, node: int) -> Line | None:
-        """What is known of the line to this node; None before the first request."""
+        """The line to this node; None before the first request."""
         return self._lines.get(node)
 
     def close_at(self, queue: PartitionQueue, created: float) -> float:
-        """When the queue's open batch, whose first record came at ``created``, leaves if it is not full before."""
+        """When the queue's open batch, whose first record came at ``created``, leaves unless it is full before."""
         line = self._lines.get(queue.leader)
         if line is None:
-            return created  # its answer will tell what the line is like
+            return created  # its answer will measure the line
         ahead = len(queue.batches) > 0  # they are full, and leave now at the earliest
         departed = created if ahead else line.departed
         turn = departed + line.round_trip / self._max_in_flight
@@ -122,5 +122,5 @@ class Pipeline:
             patient = max(patient, created + 2 * SOON)
         if patient > turn and line.expected(patient - created) >= 1.0:
             turn = patient
-        # In whole milliseconds of the clock, so that batches of several partitions have one turn, and share a request.
+        # In whole milliseconds of the clock, so that batches of several partitions share a turn and a request.
         return min(max(round(turn * 1000) / 1000, created), created + self._linger)

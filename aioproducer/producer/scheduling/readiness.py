@@ -1,8 +1,7 @@
 """Whether a partition's first batch may be sent, and why not (``RecordAccumulator.partitionReady``).
 
 Pure rules over a :class:`PartitionQueue` and ``now``. :class:`ReadySet` keeps the partitions that may have something to
-send by the node that leads them, so that a wake of the Sender costs in proportion to what is ready, not to how many
-partitions there are.
+send by leader, so that a wake of the Sender costs in proportion to what is ready, not to the number of partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
             return Reason.COMPRESSION
         if head.asked_about:
             return Reason.RECOVERY
-        # A leader that was elected since the last attempt owes us no patience.
+        # No back-off for a leader elected since the last attempt.
         if head.retry_at > now and queue.leader_epoch <= head.leader_epoch:
             return Reason.BACKOFF
         is_new = head.drain_order < 0
@@ -39,7 +38,7 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
     if sequences is None:
         return None
     if not is_new and queue.batches[0].has_sequence():
-        # Retries go one at a time: a later batch is in order only when this one is in the log.
+        # Retries go one at a time: a later batch is in order only once this one is in the log.
         return None if sequences.is_lowest(queue.batches[0]) else Reason.RECOVERY
     if sequences.may_drain_new():
         return None
@@ -51,11 +50,11 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
 
 
 ReadyQueues = OrderedDict[PartitionQueue, None]
-"""In the order of their turns. Taking the first and taking out any both cost the same however many there are."""
+"""Queues in the order of their turns. Taking the first and removing any both take constant time."""
 
 
 class ReadySet:
-    """Partitions to look at, by leader; each stands in it once."""
+    """Partitions to check, by leader; each is in it once."""
 
     def __init__(self) -> None:
         self._by_node: dict[int, ReadyQueues] = {}
@@ -66,7 +65,7 @@ class ReadySet:
             self.of(queue.leader)[queue] = None
 
     def nodes(self) -> list[int]:
-        """Nodes with partitions to look at; NO_LEADER among them."""
+        """Nodes with partitions to check; may include NO_LEADER."""
         return [node for node, queues in self._by_node.items() if queues]
 
     def of(self, node: int) -> ReadyQueues:
@@ -76,7 +75,7 @@ class ReadySet:
         return queues
 
     def waiting(self, node: int) -> bool:
-        """Whether anything waits for this node. Partitions before it with nothing left, as after an expiry, leave."""
+        """Whether any batch waits for this node. Partitions with nothing left, as after an expiry, are removed."""
         queues = self._by_node[node]
         while queues:
             queue = next(iter(queues))
@@ -87,7 +86,7 @@ class ReadySet:
         return False
 
     def leader_changed(self, queue: PartitionQueue, old: int) -> None:
-        """The queue has a new leader: it moves to that node's partitions."""
+        """Moves a queue to the partitions of its new leader."""
         if queue.ready and queue.leader != old:
             del self._by_node[old][queue]
             queue.ready = False

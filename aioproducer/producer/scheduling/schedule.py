@@ -17,17 +17,17 @@ from aioproducer.producer.scheduling.readiness import ReadySet
 
 @final
 class Lingering:
-    """A batch that lingers, and is looked at when somebody awaits a record of it."""
+    """A lingering batch, which is checked when a task awaits a record of it."""
 
     def __init__(self, schedule: Schedule, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._schedule = schedule
         self.queue = queue
         self.batch = batch
         self.count: i64 = 0
-        """Its records when the Sender looked at it last, a turn of the loop ago; 0 before that."""
+        """Its number of records at the Sender's last check, a turn of the loop ago; 0 before that."""
         self.is_looked_at = False
         self.again = False
-        """Somebody has awaited a record since the Sender looked at it."""
+        """A task has awaited a record since the Sender's last check."""
 
     def awaited(self) -> None:
         self._schedule.awaited(self)
@@ -36,11 +36,11 @@ class Lingering:
 class Schedule:
     """Puts partitions into the ready set when their time has come. Times are the loop's, in seconds.
 
-    A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on, or
-    as the ``pipeline`` says if there is one. With a pipeline, a batch that somebody awaits does not linger if all its
-    records are awaited, or if a turn of the loop adds none. Nothing lingers while somebody flushes or waits for memory.
-    ``wake()`` is called when there is something to look at, ``wake_at(when)`` when there will be; ``tick(when)`` is the
-    first time from then on that the clock shows (``LoopClock``).
+    A full batch does not wait, a retry waits for its back-off, an open batch for ``linger`` from its first record on,
+    or as the ``pipeline`` says if there is one. With a pipeline, a batch does not linger if all its records are
+    awaited, or if some are and a turn of the loop adds none. Nothing lingers during a flush or while records wait for
+    memory. It calls ``wake()`` when there is work, and ``wake_at(when)`` when there will be; ``tick(when)`` is the
+    first tick of the clock from then on (``LoopClock``).
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Schedule:
                 batch.result.on_awaited = Lingering(self, queue, batch).awaited
 
     def awaited(self, one: Lingering) -> None:
-        """Somebody awaits a record of this batch."""
+        """A task awaits a record of this batch."""
         queue = one.queue
         if queue.open is not one.batch or queue.due:
             return
@@ -90,20 +90,20 @@ class Schedule:
             self._wake()
 
     def full(self, queue: PartitionQueue, now: float) -> None:
-        """The queue's last batch takes no more."""
+        """The queue's last batch is full."""
         batch = queue.batches[-1]
         batch.ready_at = min(batch.ready_at, now)
         self.ready.add(queue)
         self._wake()
 
     def look_at(self, *queues: PartitionQueue) -> None:
-        """They may have something to send now that they could not send before."""
+        """The queues may be able to send now what was blocked before."""
         for queue in queues:
             self.ready.add(queue)
         self._wake()
 
     def again(self, queue: PartitionQueue, when: float, now: float) -> None:
-        """The queue may have something to send from ``when`` on."""
+        """The queue may have a batch to send from ``when`` on."""
         if when > now:
             self._retries.push(when, queue)
             self._wake_at(when)
@@ -117,16 +117,16 @@ class Schedule:
         self._flushing -= 1
 
     def hurry(self, now: float, *, wanted: bool) -> None:
-        """Nobody who waits for memory should wait for a linger: once somebody waits, all that holds memory goes out.
+        """A wait for memory must not wait for a linger: once a record waits, all batches are due.
 
-        What is opened while somebody waits is due from the beginning.
+        A batch opened while a record waits is due at once.
         """
         if wanted and not self._hurrying:
             self._all_due(now)
         self._hurrying = wanted
 
     def take_due(self, now: float) -> bool:
-        """Makes ready what is due at ``now``. Returns whether it is to be called again after a turn of the loop."""
+        """Makes ready what is due at ``now``. Returns whether to call it again after a turn of the loop."""
         for queue in self._retries.pop_due(now):
             self.ready.add(queue)
         for queue in self._lingers.pop_due(now):
@@ -137,10 +137,10 @@ class Schedule:
         return len(self._awaited) > 0
 
     def _take_awaited(self, now: float) -> None:
-        """Makes ready the awaited batches that would linger for nothing.
+        """Makes ready the awaited batches that would linger needlessly.
 
-        If all records of a batch are awaited, all who sent them wait for it. If some are not, everything that runs gets
-        a turn of the loop first; a batch that has grown by then lingers on until somebody else awaits a record of it.
+        If all records of a batch are awaited, all their senders wait for it. Otherwise other tasks get a turn of the
+        loop first; a batch that has grown by then keeps lingering until another task awaits a record of it.
         """
         awaited, self._awaited = self._awaited, []
         for one in awaited:
@@ -161,7 +161,7 @@ class Schedule:
                 one.is_looked_at = False
 
     def next(self) -> float | None:
-        """When something falls due next."""
+        """The next deadline."""
         retry, linger = self._retries.next(), self._lingers.next()
         if retry is None or linger is None:
             return linger if retry is None else retry
@@ -181,16 +181,16 @@ class Schedule:
                 self._due(queue, now)
 
     def _let_linger(self, queue: PartitionQueue) -> None:
-        """Sets the deadline of an open batch, unless the queue has an earlier one: that will be moved on then."""
+        """Sets the deadline of an open batch, unless the queue has an earlier one, which is moved when it expires."""
         if queue.close_at < queue.deadline:
             queue.deadline = queue.close_at
             self._lingers.push(queue.deadline, queue)
             self._wake_at(queue.deadline)
 
     def _lingered(self, queue: PartitionQueue, now: float) -> None:
-        """The queue's open batch has lingered, or an earlier one would have."""
+        """The linger of the queue's open batch is over, or that of an earlier batch would be."""
         if queue.deadline > now:
-            return  # one that was set before a later batch had less time
+            return  # a deadline set before a later batch got less time
         queue.deadline = math.inf
         if queue.open is None or queue.due:
             return

@@ -1,4 +1,4 @@
-"""The accumulator's topics, kept in line with the cluster."""
+"""Keeps the accumulator's topics in step with the cluster."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class TopicDirectory:
         self._followed: dict[str, TopicMetadata] = {}
         self._gone: dict[tuple[str, int], PartitionQueue] = {}
         self._moved_meanwhile: set[PartitionQueue] = set()
-        """What got a newer leader since the cluster that is being followed was taken."""
+        """Partitions that got a newer leader while a cluster is being followed."""
 
     def following(self, cluster: Cluster, now: float) -> Iterator[None]:
-        """Takes over what the cluster has now, with a pause after every few partitions."""
+        """Applies the cluster's state, with a pause after every few partitions."""
         self._moved_meanwhile = set()
         if self._rack is not None:
             self._locate(cluster)
@@ -57,7 +57,7 @@ class TopicDirectory:
             if queues is None:
                 queues = self.topics[name] = TopicQueues(name, self._partitioning)
             yield from self._take(queues, topic, now)
-            self._followed[name] = topic  # not before: what was left in the middle has to be done
+            self._followed[name] = topic  # not before: an interrupted run must be repeated
 
     def _locate(self, cluster: Cluster) -> None:
         in_rack = {node.node_id for node in cluster.nodes.values() if node.rack == self._rack}
@@ -71,7 +71,7 @@ class TopicDirectory:
         smaller = len(topic.partitions) < len(queues.queues)
         if proven or smaller:
             self._created_anew(queues, len(topic.partitions), now, proven=proven)
-        if smaller or topic.topic_id != NO_TOPIC_ID:  # a broker that tells no id says nothing about it
+        if smaller or topic.topic_id != NO_TOPIC_ID:  # a broker without topic ids proves nothing
             queues.topic_id = topic.topic_id
         known = len(queues.queues)
         for number, queue in enumerate(queues.queues):
@@ -90,15 +90,15 @@ class TopicDirectory:
             queues.partitioner.follow(queues.queues)
 
     def _queue(self, topic: str, partition: int) -> PartitionQueue:
-        """Of a partition that was gone, and perhaps only from the metadata of a broker that is behind, the same as
-        before: sequences that began anew under the same id would be taken for batches that are in the log."""
+        """The sequences of a partition that was gone, perhaps only from the metadata of a lagging broker: they
+        continue, as a fresh start under the same id would look like batches that are in the log."""
         gone = self._gone.pop((topic, partition), None)
         if gone is not None:
             return gone
         return PartitionQueue(topic, partition, None if self._ids is None else PartitionSequences(self._ids))
 
     def leaders_moved(self, moved: Iterable[PartitionInfo], now: float) -> None:
-        """Takes over new leaders alone, of partitions that are known: one costs the same whatever else there is."""
+        """Applies only new leaders of known partitions; the cost of each does not depend on the cluster's size."""
         for info in moved:
             queue = self.topics[info.topic].queues[info.partition]
             self._lead(queue, info, now)
@@ -106,14 +106,14 @@ class TopicDirectory:
 
     def _lead(self, queue: PartitionQueue, info: PartitionInfo, now: float) -> None:
         if info.leader_epoch < queue.leader_epoch and queue.sequences is not None:
-            queue.sequences.log_is_new(proven=False)  # epochs only grow; unless brokers tell none any more
+            queue.sequences.log_is_new(proven=False)  # epochs only grow, unless brokers stop sending them
         if info.leader != queue.leader or info.leader_epoch != queue.leader_epoch:
             self._move(queue, info.leader, info.leader_epoch, now)
             if queue.batches:
-                self._ready.add(queue)  # a new leader is tried at once, whatever back-off there was
+                self._ready.add(queue)  # a new leader is tried at once, without back-off
 
     def _created_anew(self, queues: TopicQueues, partitions: int, now: float, *, proven: bool) -> None:
-        """Another topic has the name now; what waits for a partition that it does not have waits for that to come.
+        """Another topic has the name now; batches for a partition that it lacks wait until it exists.
 
         ``proven``: it has another id.
         """

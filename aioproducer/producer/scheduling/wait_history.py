@@ -1,7 +1,7 @@
 """The reasons outside a partition for which its batches waited.
 
-What they have in common (no leader, a connection that is down, a full window) is written down once per node and per
-partition, when it changes; ledgers look it up.
+Shared reasons (no leader, a connection that is down, a full window) are recorded once per node and per partition, at
+each change; ledgers look them up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aioproducer.producer.diagnosis.ledger import Ledger
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.diagnosis.timeline import Timeline
 
-# Asked for with every request: to look a member of an enumeration up takes a while.
+# Read for every request: looking an enum member up is slow.
 READY: Final = Reason.READY
 SLOW_LINE: Final = Reason.SLOW_LINE
 _LINGER: Final = Reason.LINGER
@@ -21,17 +21,17 @@ _NOTHING: Final = Reason.NOTHING
 
 FORGOTTEN = "waiting, too long ago to tell for what"
 
-# While one of these holds for the node, what its partitions wait for is not what holds them up.
+# While one of these holds for the node, the partitions' own reasons do not matter.
 _FIRST_OF_ALL = frozenset({Reason.NO_LEADER, Reason.LEADER_UNKNOWN, Reason.NOT_CONNECTED, Reason.THROTTLED})
 
 _ALWAYS_READY: Timeline[Reason] = Timeline(READY)
 
 
 class WaitHistory:
-    """By node, and for each partition in its queue.
+    """Reasons by node, and for each partition in its queue.
 
-    ``node_is`` and ``reachable`` are told what is; a queue's ``history`` is a timeline of its leader and what its head
-    waited for, and exists only once there was something to tell.
+    ``node_is`` and ``reachable`` record the present state; a queue's ``history`` is a timeline of its leader and its
+    head's reasons, and exists from the first entry on.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class WaitHistory:
         self._reachable = Timeline(False)
 
     def node_is(self, node: int, now: float, reason: Reason) -> None:
-        """What requests to this node wait for from now on: READY if nothing."""
+        """Sets what requests to this node wait for from now on; READY if nothing."""
         timeline = self._nodes.get(node)
         if timeline is None:
             self._nodes[node] = Timeline(reason)
@@ -51,7 +51,7 @@ class WaitHistory:
         self._reachable.change(now, any_broker)
 
     def spend_in_queue(self, ledger: Ledger, queue: PartitionQueue, until: float, last_error: str = "") -> None:
-        """Books what a batch waited for in its queue; back-offs count as time of its own last error, if it had one."""
+        """Books a batch's wait in its queue; back-offs count as time of its own last error, if it had one."""
         own: Timeline[tuple[int, Reason]] = queue.history or Timeline((queue.leader, Reason.READY))
         for value, end in own.spans(ledger.booked_until, until):
             if value is None:
@@ -68,7 +68,8 @@ class WaitHistory:
                     ledger.book(upto, weightier.value)
 
     def spend_on_metadata(self, ledger: Ledger, until: float, cause: str, times: int) -> None:
-        """Books the time without metadata: for ``cause``, which came up so often, while there was a broker to ask."""
+        """Books the time without metadata: for ``cause``, which occurred ``times`` times, while a broker was
+        reachable."""
         for reachable, end in self._reachable.spans(ledger.booked_until, until):
             if reachable is False:
                 ledger.book(end, Reason.NO_BROKER.value)
@@ -82,10 +83,10 @@ def _weightier(node: Reason, queue: Reason) -> Reason:
 
 
 def note_wait(queue: PartitionQueue, now: float, reason: Reason) -> None:
-    """What the head of the queue waits for from now on: READY if nothing."""
+    """Sets what the head of the queue waits for from now on; READY if nothing."""
     if reason is _LINGER or reason is _NOTHING:
         if reason is _NOTHING and queue.in_flight == 0:
-            queue.history = None  # nobody is left to ask for it
+            queue.history = None  # no batch is left to need it
         return
     if queue.history is None:
         if reason is READY:
@@ -95,7 +96,7 @@ def note_wait(queue: PartitionQueue, now: float, reason: Reason) -> None:
 
 
 def note_leader(queue: PartitionQueue, now: float, old: int) -> None:
-    """The queue's leader is another one now; of no interest if nothing waits in it."""
+    """Records a change of the queue's leader, if batches wait in it."""
     if queue.depth() == 0 and queue.in_flight == 0:
         queue.history = None
         return

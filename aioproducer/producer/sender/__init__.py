@@ -7,7 +7,7 @@ sender_pass.py     one pass
 alarm.py           what wakes it
 compressor.py      large batches in worker threads
 producer_id.py     InitProducerId
-metadata_waits.py  those who wait for the metadata of a topic
-log_inquiry.py     asks a leader how far its log has come
+metadata_waits.py  waits for the metadata of a topic
+log_inquiry.py     asks a leader for the state of its log
 explain.py         why records have not been sent
 """

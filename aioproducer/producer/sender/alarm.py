@@ -12,7 +12,7 @@ from aioproducer.timing.loop_clock import LoopClock
 
 @final
 class Alarm:
-    """Ends a sleep, at once or at a time. However often it is rung before the sleeper is awake, that is one wake."""
+    """Ends a sleep, at once or at a set time. All rings before the sleeper is awake make one wake."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -21,7 +21,7 @@ class Alarm:
         self._sleeper: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
-        """What the timer is for: it rings at the next tick."""
+        """When the timer rings: at the next tick."""
         self._stopped = False
 
     def ring(self) -> None:
@@ -30,7 +30,7 @@ class Alarm:
             self._sleeper.set_result(None)
 
     def ring_at(self, when: float) -> None:
-        """Rings when the loop's clock has come to that time, if not earlier."""
+        """Rings when the loop's clock reaches that time, or earlier."""
         if self._stopped or self._timer_at <= when:
             return
         if self._timer is not None:
@@ -39,18 +39,18 @@ class Alarm:
         self._timer = self._loop.call_at(self._clock.tick(when), self._timer_fired)
 
     def rung(self) -> Awaitable[None]:
-        """Awaited, sleeps until it rings; if it has already, for a turn of the loop, so that others run, too."""
+        """Sleeps until it rings; if it has rung already, for a turn of the loop, so that other tasks run, too."""
         if self._rung:
             return asyncio.sleep(0)
         self._sleeper = self._loop.create_future()
         return self._sleeper
 
     def up(self) -> None:
-        """The sleeper is: what rings from now on is another wake."""
+        """Marks the sleeper awake; later rings start a new wake."""
         self._rung = False
 
     def stop(self) -> None:
-        """Leaves no timer behind, and sets none again."""
+        """Cancels the timer; no other one is set."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()

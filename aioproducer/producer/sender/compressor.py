@@ -1,9 +1,9 @@
-"""Compression of large batches in worker threads, so that none holds up the event loop.
+"""Compresses large batches in worker threads, so that none blocks the event loop.
 
-The codecs release the GIL while they work. A batch is compressed once it takes no more records, and is not drained
-before that is done: it has no sequence yet, and keeps its place in its partition. So order, sequences and retries know
-nothing of threads. A batch that is to be split is decompressed likewise: it waits in its place like one that is to be
-sent again. Either may end meanwhile, by its time-out or an abort; then what the thread made is dropped.
+The codecs release the GIL while they work. A batch is compressed once it takes no more records, and is drained only
+after that: it has no sequence yet, and keeps its place in its partition. So threads do not affect order, sequences and
+retries. A batch to split is decompressed likewise: it waits in its place like a retry. Either may end meanwhile, by its
+time-out or an abort; then the thread's result is dropped.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from aioproducer.producer.exchange.sealer import Sealer
 MOST_THREADS = 4
 
 Then = Callable[[ProducerBatch, bytes], object]
-"""What to do with what a thread has made of a batch."""
+"""Handles a thread's result for a batch."""
 
 
 class Compressor:
-    """``on_done(queue)`` is called when a batch of the queue is ready, ``on_crash(error)`` if it cannot be made so.
+    """``on_done(queue)`` is called when a batch of the queue is ready, ``on_crash(error)`` if that fails.
 
-    The threads are the loop's ``run_in_executor``: in a simulation the loop calls at once, and takes a while to tell.
+    The threads are the loop's ``run_in_executor``: in a simulation the loop calls at once and reports the result later.
     """
 
     def __init__(
@@ -43,16 +43,16 @@ class Compressor:
         self._on_crash = on_crash
         self._threads = ThreadPoolExecutor(
             min(MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="aioproducer compression"
-        )  # makes a thread only when there is something to do
+        )  # starts a thread only when there is work
         self._run: Callable[..., asyncio.Future[bytes]] = partial(loop.run_in_executor, self._threads)
         self._under_way: set[asyncio.Future[bytes]] = set()
 
     def begin(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Compresses a batch that was closed; when it is drained, if no thread does."""
+        """Compresses a closed batch; if no thread takes it, it is compressed when drained."""
         _ = self._begin(self._sealer.compressed, queue, batch, self._sealer.take)
 
     def undo(self, queue: PartitionQueue, batch: ProducerBatch, then: Then) -> bool:
-        """Decompresses a batch that is in line; ``then(batch, records)`` follows. False, and nothing done, if no thread
+        """Decompresses a batch in line, then calls ``then(batch, records)``. False, and nothing done, if no thread
         takes it.
         """
         return self._begin(self._sealer.records_of, queue, batch, then)
@@ -63,7 +63,7 @@ class Compressor:
         try:
             future = self._run(work, batch)
         except RuntimeError:
-            return False  # the interpreter ends, and no thread takes anything any more
+            return False  # the interpreter is ending, and threads take no more work
         batch.compressing = True
         self._under_way.add(future)
         future.add_done_callback(partial(self._ended, queue, batch, then))
@@ -77,15 +77,15 @@ class Compressor:
         try:
             then(batch, future.result())
             self._on_done(queue)
-        except Exception as bug:  # the loop would only log it, and those that wait would wait on
+        except Exception as bug:  # the loop would only log it, and waiters would never end
             self._on_crash(bug)
 
     def stop(self) -> None:
-        """Begins nothing any more; what a thread is at goes on to its end."""
+        """Starts no more work; what a thread is doing, it finishes."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def stopped(self) -> None:
-        """Returns when no thread is at work any more: after a batch's compression at most."""
+        """Returns when no thread is at work: at most after the compression of one batch."""
         self.stop()
         if self._under_way:
             await asyncio.wait(self._under_way)

@@ -1,4 +1,4 @@
-"""Rules that find why records have not been sent, from the producer's state and ``now``."""
+"""Rules that find out why records have not been sent, from the producer's state and ``now``."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Situation:
     lot: ParkingLot
     ids: ProducerIdSource
     coordinator_error: Callable[[], KafkaError | None] = lambda: None
-    """What the transaction coordinator said last, if it was an error."""
+    """The transaction coordinator's last answer, if it was an error."""
     pipeline: Pipeline | None = None
     lines: LineLimits | None = None
 
 
 def explain(here: Situation, topic: str, partition: int, now: float, fatal: KafkaError | None = None) -> Explanation:
-    """Why the head batch of this partition has not been sent. ``fatal``: why the producer cannot be used any more."""
+    """Why the head batch of this partition has not been sent. ``fatal``: why the producer is unusable."""
     topic_queues = here.topics.get(topic)
     queues = [] if topic_queues is None else topic_queues.queues
     batches = []
@@ -118,7 +118,7 @@ def _nothing(here: Situation, topic: str, partition: int, partitions: int) -> Ob
 
 
 def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBatch, now: float) -> list[Obstacle]:
-    """What keeps this batch from being delivered now; what blocks first comes first."""
+    """The obstacles to delivering this batch now, the present one first."""
     if batch.in_flight:
         return [_in_flight(here, batch, now)]
     obstacles: list[Obstacle] = []
@@ -142,7 +142,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
                 f"{here.config.request_timeout_ms} ms (request.timeout.ms): smaller batches go first"
             )
             obstacles.append(Obstacle(Reason.SLOW_LINE, text))
-    return obstacles or [Obstacle(Reason.READY, "nothing is in its way: it goes out in the next turn of the loop", 0.0)]
+    return obstacles or [Obstacle(Reason.READY, "nothing is in its way: it is sent in the next turn of the loop", 0.0)]
 
 
 def _in_flight(here: Situation, batch: ProducerBatch, now: float) -> Obstacle:
@@ -161,7 +161,7 @@ def _in_flight(here: Situation, batch: ProducerBatch, now: float) -> Obstacle:
 def _in_the_queue(
     here: Situation, queue: PartitionQueue, batch: ProducerBatch, reason: Reason, now: float
 ) -> Obstacle | None:
-    """What the partition itself waits for."""
+    """The partition's own obstacles."""
     if reason is Reason.LINGER:
         left = queue.close_at - now
         line = None if here.pipeline is None else here.pipeline.line(queue.leader)
@@ -190,7 +190,7 @@ def _in_the_queue(
                 "(producer.id.expiration.ms)",
             )
         if sequences.identity is None or sequences.identity.producer_id != sequences.known_id:
-            return Obstacle(reason, "the partition's first batch under this producer id has to be in the log before it")
+            return Obstacle(reason, "the partition's first batch under this producer id must be in the log before it")
         return Obstacle(
             reason,
             f"the partition's window of {sequences.window} batches is full: "
@@ -226,7 +226,7 @@ def _producer_id(here: Situation) -> Obstacle:
 def _leader(queue: PartitionQueue, link: BrokerLink | None, now: float) -> Iterator[Obstacle]:
     if queue.leader == NO_LEADER:
         yield Obstacle(
-            Reason.NO_LEADER, "the partition has no leader: are the brokers that hold it up? (topics describe tells)"
+            Reason.NO_LEADER, "the partition has no leader: are the brokers that hold it up? (see topics describe)"
         )
     elif link is None:
         yield Obstacle(Reason.LEADER_UNKNOWN, f"its leader, node {queue.leader}, is not among the brokers")
@@ -315,7 +315,7 @@ def _why_parked(here: Situation, parked: list[ParkedRecord], now: float) -> Iter
 
 
 def no_metadata(client: KafkaClient, history: WaitHistory, topic: str, since: float, now: float) -> TimeoutException:
-    """The error, after max.block.ms, for a record or a caller that has waited for the topic's metadata since then."""
+    """The error after max.block.ms for a record or caller that has waited for the topic's metadata since then."""
     code, times = client.metadata.failures.get(topic, (None, 1))
     ledger = Ledger(since)
     history.spend_on_metadata(ledger, now, Reason.METADATA.value if code is None else code.name, times)
@@ -329,7 +329,7 @@ def no_metadata(client: KafkaClient, history: WaitHistory, topic: str, since: fl
 
 
 def why_no_metadata(client: KafkaClient, topic: str) -> str:
-    """What stands between us and the topic's metadata."""
+    """Why the topic's metadata is missing."""
     unreachable = client.unreachable()
     if unreachable:
         return unreachable

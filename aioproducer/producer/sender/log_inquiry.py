@@ -1,6 +1,6 @@
-"""Asks a partition's leader how far its log has come with this producer (DescribeProducers, KIP-664).
+"""Asks a partition's leader for the producer's last sequence in its log (DescribeProducers, KIP-664).
 
-Some refusals leave open whether a batch is in the log. The last sequence that the log has of the producer tells.
+After some refusals a batch may or may not be in the log. The producer's last sequence in the log decides.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def is_in_log(batch: ProducerBatch, states: Iterable[ProducerState]) -> bool | None:
-    """Whether the log whose producers these are has the batch; None if that cannot be told.
+    """Whether the log with these producers has the batch; None if that is unknown.
 
     A log has the sequences of an epoch without a gap, and so all up to the last one. A log that does not know the
     producer has none of them: nothing is forgotten while batches are under way, so it is a new log.
@@ -51,8 +51,8 @@ def is_in_log(batch: ProducerBatch, states: Iterable[ProducerState]) -> bool | N
 class LogInquiry:
     """One question for each batch, repeated until there is an answer or the batch has ended.
 
-    ``on_answer(queue, batch, in_log)`` gets what :func:`is_in_log` returns; None if the leader is too old to tell
-    (before Kafka 2.8) or the principal may not ask (it needs Read on the topic).
+    ``on_answer(queue, batch, in_log)`` gets what :func:`is_in_log` returns; None if the leader is too old (before Kafka
+    2.8) or the principal lacks permission (Read on the topic).
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from aioproducer.types import PartitionInfo
 
 
 class MetadataWaits:
-    """Asks for what they need, and tells them what came. ``ended()`` is why the producer has ended, if it has."""
+    """Requests the metadata, and notifies the waiters. ``ended()`` returns why the producer has ended, if it has."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class MetadataWaits:
             self._client.request_update()
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """The topic's partitions as soon as they are known, within max.block.ms."""
+        """The topic's partitions, waiting for them at most max.block.ms."""
         self._client.use_topic(topic)
         known = self._client.metadata.cluster.topics.get(topic)
         return list((await self._metadata_of(topic) if known is None else known).partitions)
@@ -78,12 +78,12 @@ class MetadataWaits:
             self._client.request_update()
 
     def refused(self, error: AuthenticationException) -> None:
-        """Records that wait for metadata fail at once; the next record makes the client try again, as in Kafka."""
+        """Fails the records that wait for metadata; the next record makes the client try again, as in Kafka."""
         for topic in list(self._lot.metadata):
             self._lot.fail_topic(topic, error)
 
     def too_long(self, topic: str, since: float) -> TimeoutException:
-        """The error for whoever has waited for the topic since then."""
+        """The error for a wait for the topic since then."""
         return no_metadata(self._client, self._history, topic, since, self._loop.time())
 
 

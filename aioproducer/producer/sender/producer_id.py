@@ -1,4 +1,4 @@
-"""Gets the producer id by InitProducerId, when there is none or the present one is of no further use."""
+"""Gets the producer id by InitProducerId, if there is none or the present one is no longer usable."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _NO_TIMEOUT = 2**31 - 1
 
 
 class ProducerIdSource:
-    """Asks for an id, and tells what comes of it.
+    """Requests an id, and reports the result.
 
-    ``on_id()`` is called when there is an id; ``on_refused(error)`` when the broker does not allow it, or does not
-    believe who we are, at present: that may change while we live, so only what is pending fails and the next record
-    asks again; ``on_fatal(error)`` when it never will.
+    ``on_id()`` is called when there is an id; ``on_refused(error)`` when the broker refuses permission or
+    authentication: that may change later, so only pending records fail, and the next record asks again;
+    ``on_fatal(error)`` when the refusal is final.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ProducerIdSource:
         self._on_refused = on_refused
         self._on_fatal = on_fatal
         self.last_error: KafkaError | None = None
-        """Why the last question was not answered with an id."""
+        """Why the last request brought no id."""
         self._asking = False
         self._refused = False
 
@@ -60,7 +60,7 @@ class ProducerIdSource:
         return self._config.enable_idempotence and self.ids.current is None
 
     def ask_if_missing(self, *, work: bool) -> None:
-        """Sees to it that there will be an id; ``work``: there are records that wait for it."""
+        """Requests an id if needed; ``work``: records are waiting for it."""
         if self.missing() and not self._asking and (work or not self._refused):
             self._asking = True
             self._supervisor.launch(self._ask(), "aioproducer InitProducerId")

@@ -1,7 +1,7 @@
 """The Sender: one task that moves batches from the accumulator to the brokers and completes them.
 
-It sleeps until something is ready, a deadline falls due, an answer came or a link changed. What it does then is a
-``SenderPass``; here is its life, and what else the producer awaits of it.
+It sleeps until a batch is ready, a deadline is due, an answer arrives or a link changes. Then it runs a ``SenderPass``.
+This module has its life cycle, and its other services for the producer.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class Sender:
         self._telling = Turn(self._loop)
         self._stopped = False
         self._passed = asyncio.Event()
-        """Wakes everybody who waits for a pass."""
+        """Wakes all tasks that wait for a pass."""
         self.fatal: KafkaError | None = None
-        """Why this producer is of no further use."""
+        """Why this producer is unusable; None while it works."""
         self._supervisor = Supervisor(self._crashed)
         self._compressor = Compressor(
             sealer, self._loop, on_done=self._schedule.look_at, on_crash=self._supervisor.crash
@@ -211,7 +211,7 @@ class Sender:
         self._alarm.ring()
 
     def make_transactional(self) -> TransactionManager:
-        """From now on records go in transactions; no record goes in before one has begun."""
+        """Makes the producer transactional; no record is accepted before a transaction has begun."""
         self._ids.transactional = True
         self.transactions = self._exchange.transactions = self._pass.transactions = TransactionManager(
             self._config,
@@ -234,7 +234,7 @@ class Sender:
         self._completer.give_up_waiting(error)
         self._alarm.ring()
 
-    # What a send needs beyond the accumulator
+    # Needed by a send beyond the accumulator
 
     def parked(self, topic: str) -> None:
         """A record waits in the parking lot."""
@@ -247,7 +247,7 @@ class Sender:
         return () if known is None else known.partitions
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """The topic's partitions as soon as they are known, within max.block.ms."""
+        """The topic's partitions, waiting for them at most max.block.ms."""
         return await self._waits.partitions_for(topic)
 
     def pending(self) -> int:
@@ -258,15 +258,16 @@ class Sender:
         return self._client.requests_in_flight()
 
     def metadata_time(self) -> float:
-        """When metadata last came; minus infinity before it has."""
+        """When metadata last arrived; minus infinity before that."""
         return self._client.metadata.updated_at
 
     def unreachable_since(self) -> float:
-        """When it was found that no broker can be reached; NaN while one can be, or nothing was tried."""
+        """When the client found that no broker can be reached; NaN while one can be, or before the first attempt."""
         return self._client.unreachable_since
 
     async def flush(self) -> None:
-        """Returns when everything accepted by now has ended, whatever it was split into; nothing lingers meanwhile."""
+        """Returns when everything accepted so far has ended, including parts of split batches; nothing lingers
+        meanwhile."""
         began = self._loop.time()
         accepted = [batch.result for batch in self._completer.incomplete]
         accepted += [record.result for record in self._lot.records()]
@@ -280,11 +281,11 @@ class Sender:
     # The task
 
     async def _run(self) -> None:
-        while not self._stopped:  # it may itself have come to what ends the producer
+        while not self._stopped:  # the pass itself may have ended the producer
             await self._alarm.rung()
             self._pass.run()
             self._passed.set()
-            self._passed.clear()  # they are woken all the same
+            self._passed.clear()  # waiters wake all the same
             if self._lot.settled:
                 await tell_settled(self._lot, self._telling)
                 if self._lot.settled:
@@ -293,11 +294,11 @@ class Sender:
     # What changes around it
 
     def _unavailable(self) -> Collection[int]:
-        """Nodes that no record shall be put in line for, if it has a choice."""
+        """Nodes to avoid when choosing a partition."""
         return () if self._latencies is None else self._latencies.unavailable(self._loop.time())
 
     def _topics_in_use(self) -> set[str]:
-        """Topics with records that have not ended: not to be forgotten, however long that takes."""
+        """Topics with records that have not ended: metadata must keep them, however long that takes."""
         return {queue.topic for queue in self._completer.incomplete.queues()} | set(self._lot.metadata)
 
     def _id_refused(self, error: KafkaError) -> None:
@@ -327,7 +328,7 @@ class Sender:
     # Ends
 
     def _crashed(self, error: BaseException) -> None:
-        """A task died that must not: nothing may wait on it."""
+        """A task that must not die has died: everything that waits for it must end."""
         failed = KafkaError(f"the producer failed: {type(error).__name__}: {error}")
         failed.__cause__ = error
         self._fatal(failed)
@@ -337,7 +338,7 @@ class Sender:
         if self.transactions is not None:
             self.transactions.producer_failed(error)
         self.abort(error)
-        # Nothing is going to be sent any more, so nothing may stay behind, even if close() is never called.
+        # Nothing will be sent any more, so every record must end, even if close() is never called.
         self._supervisor.cancel_all()
         self._compressor.stop()
         self._stand_still()
@@ -346,7 +347,7 @@ class Sender:
             self._supervisor.launch(tell_all_settled(self._lot, self._telling), "aioproducer notify")
 
     def abort(self, error: KafkaError) -> None:
-        """Ends every record that has not ended, with ``error`` and what is known of its outcome."""
+        """Ends every record that has not ended, with ``error`` and its known outcome."""
         self._lot.shut()
         self._lot.fail_all(error, aborted=True)
         self._completer.abort(error)
@@ -355,7 +356,7 @@ class Sender:
     async def stop(self, grace: float) -> None:
         """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""
         self._stand_still()
-        self._supervisor.cancel_all()  # now: whoever closes may be cancelled at any await
+        self._supervisor.cancel_all()  # now: the caller of close may be cancelled at any await
         if self.transactions is not None:
             self.transactions.close()
         try:
@@ -365,13 +366,13 @@ class Sender:
             if self.transactions is not None:
                 await self.transactions.closed()
         except asyncio.CancelledError:
-            grace = 0.0  # whoever closes has no time left
+            grace = 0.0  # the caller of close has no time left
             raise
         finally:
             await self._client.close(grace if self._config.required_acks == 0 else 0.0)
 
     def _ended(self) -> KafkaError | None:
-        """Why nobody has anything to wait for any more."""
+        """Why all waits must end; None while the producer works."""
         if self.fatal is not None:
             return self.fatal.fresh()
         return IllegalStateException("the producer was closed while it waited for metadata") if self._stopped else None

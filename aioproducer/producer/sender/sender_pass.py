@@ -1,7 +1,7 @@
 """One pass of the Sender, each time it wakes.
 
-Each pass costs in proportion to what is ready. What to do is decided by the rules (``schedule``, ``drain``,
-``completion``, ``sequences``); here it is done.
+Each pass costs in proportion to what is ready. The rules (``schedule``, ``drain``, ``completion``, ``sequences``)
+decide; this module acts.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from aioproducer.producer.transactions.transaction_manager import TransactionMan
 from aioproducer.timing.turn import Turn
 
 WANTED_EVERY: Final = 1.0
-"""Seconds between two times that metadata is told of a topic in use, which it forgets only after some that are not."""
+"""Seconds between two reports to metadata that a topic is in use; metadata forgets a topic only after several."""
 
 
 @final
 class SenderPass:
     """Finds what is due and sends what is ready. Times are the loop's, in seconds.
 
-    ``why_not_delivered(queue, batch)`` and ``no_metadata(topic, since)`` say what a time-out has waited for.
+    ``why_not_delivered(queue, batch)`` and ``no_metadata(topic, since)`` give the causes of a time-out.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class SenderPass:
     ) -> None:
         self.transactions: TransactionManager | None = None
         self.count = 0
-        """How often it has looked for what is to be done."""
+        """The number of passes."""
         self._accumulator = accumulator
         self._lot = lot
         self._metrics = metrics
@@ -96,10 +96,10 @@ class SenderPass:
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._loop = accumulator.loop
         self._since_last = Turn(self._loop)
-        """Since the last pass ``enqueue`` has had the loop for itself."""
+        """``enqueue`` has had the loop for itself since the last pass."""
         self._sending = Turn(self._loop)
 
-    # What the accumulator tells
+    # Called by the accumulator
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._completer.incomplete.add(batch, queue)
@@ -124,7 +124,7 @@ class SenderPass:
     # A pass
 
     def run(self) -> None:
-        """What is due ends or goes out, and what was freed is given to whoever waits for it."""
+        """Ends or sends what is due, and gives freed memory to waiting records."""
         now = self._loop.time()
         self._since_last.begin()
         self.count += 1
@@ -136,7 +136,7 @@ class SenderPass:
         self._schedule.hurry(now, wanted=bool(self._lot.memory.records) and not self._lot.paused)
         if self._id_source.ids.current is None and self.transactions is None:
             self._id_source.ask_if_missing(work=self._completer.incomplete.oldest is not None)
-        self._alarm.up()  # whatever has rung by now is seen to below
+        self._alarm.up()  # all rings so far are handled below
         if wants_turn:
             self._alarm.ring()
         for node in self._schedule.ready.nodes():
@@ -158,7 +158,7 @@ class SenderPass:
             self._alarm.ring_at(when)
 
     def _send_to(self, node: int, now: float) -> None:
-        # The first of the bootstrap servers has the id that stands for no leader.
+        # The first bootstrap server has the same id as NO_LEADER.
         link = None if node == NO_LEADER else self._client.links.get(node)
         if link is None or not link.ready():
             self._note_link(node, link, now)
@@ -191,15 +191,15 @@ class SenderPass:
                 break
             self._exchange.send(link, drained, now)
             if self._lot.memory.records:
-                self._alarm.ring()  # a batch that is closed takes less than it was charged
-            if self._sending.over():  # everybody else has a turn first
+                self._alarm.ring()  # a closed batch takes less than it was charged
+            if self._sending.over():  # other tasks have a turn first
                 if ready:
                     self._alarm.ring()
                 break
         self._note_link(node, link, now)
 
     def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
-        """For the ledgers of time-outs."""
+        """Records the node's state for the ledgers of time-outs."""
         if link is not None:
             reason = READY if link.can_send(now) else link_reason(link, now) or READY
         else:

@@ -1,12 +1,12 @@
-"""Transactions: what users ask for, the coordinator, and what the Sender may do meanwhile.
+"""Transactions: the users' calls, the coordinator, and what the Sender may do meanwhile.
 
 begin → partitions and offsets join → commit or abort → coordinator → the next transaction
 
 transaction_manager.py  begin, commit, abort, and what the Sender may drain
 state.py, status.py     the states and their transitions; what they allow
 coordinator.py          the coordinator, as the producer sees it
-protocol.py             which protocol is spoken (transaction.version)
+protocol.py             which protocol is used (transaction.version)
 partitions.py, offsets.py   what joins the transaction
 errors.py, verdict.py   what an error means
-operation.py, operation_slot.py   calls that are completed though their callers give up
+operation.py, operation_slot.py   calls that complete even if their callers give up
 """

@@ -33,13 +33,13 @@ R = TypeVar("R", bound=Response)
 FIRST_INIT_WITH_IDENTITY = 3
 
 BUSY_BACKOFF = 0.02
-"""Seconds until a coordinator that still completes the last transaction is asked again to begin the next."""
+"""The back-off, in seconds, while the coordinator still completes the last transaction."""
 
 
 class TransactionCoordinator:
-    """Asked, on whatever node it is, until it answers without an error; gives out the identity to write under.
+    """Sends requests to the coordinator, on whatever node it is, until one succeeds; provides the identity for writes.
 
-    ``final(api, error)`` is told of each error, and answers with what is to be raised; with None it is asked again.
+    ``final(api, error)`` judges each error and returns the one to raise; None means to retry.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class TransactionCoordinator:
         self.transactional_id = config.transactional_id
         self.protocol = TransactionProtocol()
         self.knows = False
-        """It knows of the transaction, and has to be told of its end."""
+        """It knows of the transaction, and must learn of its end."""
         self.may_know = False
-        """It may know: it was told, but has not answered for good."""
+        """It may know of the transaction: a request was sent, but has no final answer."""
         self.last_error: KafkaError | None = None
-        """What it said last, if that was an error."""
+        """Its last answer, if that was an error."""
         self._config = config
         self._client = client
         self._ids = ids
@@ -71,27 +71,27 @@ class TransactionCoordinator:
     # The transaction
 
     def begun(self) -> None:
-        """Another transaction has begun, which it has not heard of."""
+        """A new transaction has begun, which it does not know of yet."""
         self.knows = self.may_know = False
 
     def started(self) -> None:
-        """It knows of the transaction from now on, or soon."""
+        """It knows of the transaction now, or will soon."""
         self.knows = True
 
     async def end(self, *, committed: bool) -> None:
-        """Tells it of the end; with the second protocol that brings the next epoch."""
+        """Ends the transaction there; with the second protocol that brings the next epoch."""
         request = EndTxnRequest(self.transactional_id, *self.identity, committed)
         try:
             response = await self.ask(request, EndTxnResponse, lambda response: [response.error_code])
         except KafkaError as error:
             if committed or not is_nothing_to_abort(error, knows=self.knows):
                 raise
-            self._ids.in_doubt = True  # what it does not know needs no abort, but another producer id
+            self._ids.in_doubt = True  # an unknown transaction needs no abort, but another producer id
         else:
             if response.producer_id >= 0:
                 self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
 
-    # Whom it takes the producer for
+    # The producer's identity there
 
     @property
     def identity(self) -> ProducerIdAndEpoch:
@@ -102,7 +102,7 @@ class TransactionCoordinator:
         """InitProducerId: the first time for an id, later for the next epoch of the one we have (KIP-360)."""
         mine = self._ids.current
         if mine is None or not self._client.speaks(self._node(), ApiKey.INIT_PRODUCER_ID, FIRST_INIT_WITH_IDENTITY):
-            mine = ProducerIdAndEpoch(-1, -1)  # a broker before 2.5 gives the next epoch to whoever asks
+            mine = ProducerIdAndEpoch(-1, -1)  # a broker before 2.5 assigns the next epoch without a check
         response = await self.ask(
             InitProducerIdRequest(self.transactional_id, self._config.transaction_timeout_ms, *mine),
             InitProducerIdResponse,
@@ -112,7 +112,7 @@ class TransactionCoordinator:
         self.follow_feature()
 
     def follow_feature(self) -> bool:
-        """Takes up the protocol that the cluster has finalized by now; whether that asks for another epoch."""
+        """Switches to the protocol that the cluster has finalized; returns whether that needs another epoch."""
         return self.protocol.follow(self._client.transaction_version(self._node()))
 
     def _node(self) -> int | None:
@@ -128,9 +128,9 @@ class TransactionCoordinator:
         *,
         group: str | None = None,
     ) -> R:
-        """The answer, once that is one without an error; ``codes`` finds the codes of an answer.
+        """The first answer without an error; ``codes`` extracts an answer's codes.
 
-        With ``group`` the coordinator of that group is asked.
+        With ``group``, the request goes to that group's coordinator.
         """
         api = request.API_KEY
         coordinator = self._mine if group is None else (GROUP, group)
@@ -160,6 +160,6 @@ class TransactionCoordinator:
             await asyncio.sleep(wait)
 
     def _told(self, api: ApiKey, code: int) -> str:
-        # Coordinators before 2.7 have but one word for both.
+        # Coordinators before 2.7 use one code for both.
         code = ErrorCode.PRODUCER_FENCED if code == ErrorCode.INVALID_PRODUCER_EPOCH else code
         return f"{api.name} for transactional.id {self.transactional_id!r}: {with_advice('', code)}"

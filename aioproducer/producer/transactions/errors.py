@@ -1,6 +1,6 @@
 """The meaning of an error for a transaction, by the API that answered it (the handlers of ``TransactionManager``).
 
-Pure rules: what to do is answered, never done, here.
+Pure rules: they return what to do, and do nothing themselves.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Consequence(Enum):
     RETRY = "ask again after the back-off"
     FIND_COORDINATOR = "ask again, wherever the coordinator is by then"
     REFUSED = "not allowed at present: init_transactions() may be called again"
-    ABORT = "the transaction must be aborted; the producer can go on after that"
-    FATAL = "the producer is of no further use"
+    ABORT = "the transaction must be aborted; the producer can continue after that"
+    FATAL = "the producer is unusable"
 
 
 _BY_WEIGHT = list(Consequence)
 
 PARTS = frozenset({ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT})
-"""They make something a part of a transaction, and are of no interest once it is given up."""
+"""They add to a transaction, and are irrelevant once it is given up."""
 
 
 _COORDINATOR_IS_ELSEWHERE = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
@@ -51,10 +51,10 @@ _ABORTABLE = frozenset(
     }
 )
 
-# The coordinator has forgotten the producer id: once the transaction is given up, another one can be had.
+# The coordinator has forgotten the producer id: once the transaction is given up, it assigns another one.
 _FORGOTTEN = frozenset({ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
 
-# Rights may be given while the producer lives, and nothing has begun that must be aborted.
+# Permission may be granted while the producer lives, and there is no transaction to abort yet.
 _REFUSED = frozenset(
     {
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
@@ -82,14 +82,14 @@ FATAL_FOR_BATCHES = frozenset(
         ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     }
 )
-"""A batch that fails with one of these ends the producer; with any other it ends the transaction."""
+"""A batch that fails with one of these ends the producer; any other error ends the transaction."""
 
 
 def consequence(api: ApiKey, error: KafkaError) -> Consequence:
-    """What an error of one of the APIs of transactions means.
+    """The meaning of an error of a transaction API.
 
-    A request without an answer (a time-out, a lost connection) is repeated, at the coordinator of that moment: the APIs
-    are made for it.
+    A request without an answer (a time-out, a lost connection) is repeated at the current coordinator, as the APIs
+    allow.
     """
     if isinstance(error, NetworkException | TimeoutException):
         return Consequence.FIND_COORDINATOR
@@ -106,14 +106,14 @@ def consequence(api: ApiKey, error: KafkaError) -> Consequence:
         return Consequence.ABORT
     if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or error.retriable:
         return Consequence.RETRY
-    # What a coordinator has against partitions, whatever it is, the next transaction may do without.
+    # A coordinator's objections to partitions, of any kind, may not concern the next transaction.
     return Consequence.ABORT if api is ApiKey.ADD_PARTITIONS_TO_TXN else Consequence.FATAL
 
 
 def worst(api: ApiKey, codes: Iterable[int]) -> ErrorCode:
-    """Of an answer with many codes the one that counts, NONE if all is well.
+    """The decisive code of an answer with many, NONE if all is well.
 
-    Partitions that were not even tried say nothing of the reason.
+    Partitions that were not even tried do not show the reason.
     """
     found = [ErrorCode(code) for code in codes if code != ErrorCode.NONE]
     told = [code for code in found if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or found
@@ -121,23 +121,23 @@ def worst(api: ApiKey, codes: Iterable[int]) -> ErrorCode:
 
 
 def may_be_done(api: ApiKey, error: KafkaError) -> bool:
-    """Whether the coordinator may have done what it was asked for, as it has not answered, or not for good."""
+    """Whether the coordinator may have carried out the request, as there is no answer or no final one."""
     return consequence(api, error) in (Consequence.RETRY, Consequence.FIND_COORDINATOR)
 
 
 def is_forgotten(error: KafkaError) -> bool:
-    """Whether the coordinator does not know the producer id any more."""
+    """Whether the coordinator has forgotten the producer id."""
     return error.code in _FORGOTTEN
 
 
 def is_nothing_to_abort(error: KafkaError, *, knows: bool) -> bool:
-    """Whether the coordinator, asked to abort, has no transaction: it does not know the producer id any more, or never
-    heard of the transaction, if that was not certain (``knows``)."""
+    """Whether a coordinator asked to abort has no transaction: it has forgotten the producer id, or, unless it
+    certainly knew of the transaction (``knows``), never learned of it."""
     return is_forgotten(error) or (error.code is ErrorCode.INVALID_TXN_STATE and not knows)
 
 
 def named(error: KafkaError) -> KafkaError:
-    """The error as users know it: coordinators also call it INVALID_PRODUCER_EPOCH when a producer was fenced."""
+    """The error as users know it: for a fenced producer coordinators also send INVALID_PRODUCER_EPOCH."""
     if isinstance(error, InvalidProducerEpochException):
         fenced = ProducerFencedException(str(error))
         fenced.__cause__ = error
@@ -146,8 +146,8 @@ def named(error: KafkaError) -> KafkaError:
 
 
 def not_aborted(error: KafkaError) -> KafkaError:
-    """What ends a producer that was told to abort while it aborts: whoever saw that error would abort again, for ever
-    (KAFKA-19250)."""
-    failed = KafkaError(f"the transaction cannot be aborted, and the producer is of no further use: {error}")
+    """The fatal error if the answer to an abort is that the transaction must be aborted: a caller that saw that answer
+    would abort again, for ever (KAFKA-19250)."""
+    failed = KafkaError(f"the transaction cannot be aborted, and the producer is unusable: {error}")
     failed.__cause__ = error
     return failed

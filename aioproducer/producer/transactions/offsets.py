@@ -25,7 +25,7 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
 
 
 def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
-    """IllegalArgumentException unless it is a group, of a member if it tells of a generation, and all are offsets."""
+    """Raises IllegalArgumentException for an invalid group, a generation without a member id, or invalid offsets."""
     if not isinstance(group, ConsumerGroupMetadata):
         raise IllegalArgumentException(
             f"the group is of type {type(group).__name__}; it must be a ConsumerGroupMetadata or a str"
@@ -34,7 +34,7 @@ def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         raise IllegalArgumentException("the group id is empty")
     if group.generation_id > 0 and not group.member_id:
         raise IllegalArgumentException(
-            f"{group} is of generation {group.generation_id}, but without a member id: pass what the consumer tells"
+            f"{group} is of generation {group.generation_id}, but without a member id: pass the consumer's metadata"
         )
     for (topic, partition), given in offsets.items():
         offset = given.offset if isinstance(given, OffsetAndMetadata) else given
@@ -47,9 +47,9 @@ def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
 
 
 class TransactionOffsets:
-    """Makes offsets a part of the transaction, those of one call after those of another.
+    """Adds offsets to the transaction, one call after the other.
 
-    ``missing(error)`` is told of offsets that will not be sent, if nobody else is.
+    ``missing(error)`` reports offsets that will not be sent, if no caller learns of that.
     """
 
     def __init__(
@@ -63,23 +63,23 @@ class TransactionOffsets:
         self._status = status
         self._missing = missing
         self.slot = slot
-        """Has the last call, until somebody has been told of its end."""
+        """Holds the last call until a caller has received its end."""
         self._asked: tuple[Offsets, ConsumerGroupMetadata] | None = None
-        """What it is for."""
+        """The group and offsets of that call."""
 
     async def send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
-        """Returns when they are a part of the transaction; TimeoutException after max.block.ms, and it goes on: calling
-        with the same again waits for its end.
+        """Returns when they are part of the transaction; TimeoutException after max.block.ms. The request continues,
+        and the same call again waits for its end.
         """
         check(offsets, group)
         if not offsets:
             return
-        asked = dict(offsets), group  # as they are now, whatever becomes of the caller's mapping
+        asked = dict(offsets), group  # a copy: the caller's mapping may change
         slot = self.slot
         until = slot.until()
         transaction = self._status.transaction
         try:
-            while slot.name and self._asked != asked:  # others' offsets: these come after
+            while slot.name and self._asked != asked:  # another call's offsets: these come after
                 await slot.vacated(until)
         except asyncio.CancelledError:
             if self._status.transaction == transaction:

@@ -1,4 +1,4 @@
-"""A call that is completed even if those who wait for it give up."""
+"""A call that completes even if its callers give up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class Operation:
-    """One such call, under way in a task of its own; ``name`` is the method that users call."""
+    """One such call, in its own task; ``name`` is the method that users call."""
 
     def __init__(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         self.name = name
@@ -26,7 +26,7 @@ class Operation:
         return self._task.done()
 
     async def ended(self, until: float) -> bool:
-        """Waits for its end until then, by the clock of the loop; whether it has come."""
+        """Waits for its end, until then by the loop's clock; returns whether it has ended."""
         self._waiting += 1
         try:
             await asyncio.wait([self._task], timeout=max(until - asyncio.get_running_loop().time(), 0))
@@ -35,7 +35,7 @@ class Operation:
         return self._task.done()
 
     async def settled(self) -> None:
-        """Waits for its end, whatever that is."""
+        """Waits for its end; raises nothing of its outcome."""
         await asyncio.wait([self._task])
 
     def result(self) -> None:
@@ -45,13 +45,13 @@ class Operation:
         self._task.result()
 
     def leave(self) -> None:
-        """It has ended; what it failed with is logged if nobody waits to be told."""
+        """It has ended; its error is logged if no caller waits for it."""
         failed = None if self._task.cancelled() else self._task.exception()
         if failed is not None and not self._waiting:
-            log.warning("%s failed, and nobody was told: %s", self.name, failed)
+            log.warning("%s failed, and no caller was waiting: %s", self.name, failed)
 
     def cancel(self, why: KafkaError) -> None:
-        """Ends it at once, unless it is itself the caller; everything that waits for it is told."""
+        """Cancels it, unless it is itself the caller; all waiters are notified."""
         if self._task is not asyncio.current_task():
             self._why = why
             self._task.cancel()

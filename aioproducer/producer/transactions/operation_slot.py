@@ -1,4 +1,4 @@
-"""Room for one operation: who calls the same method again waits for the same end."""
+"""Room for one operation: calling the same method again waits for the same end."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from aioproducer.producer.transactions.operation import Operation
 
 
 class OperationSlot:
-    """Has the last operation, until somebody has been told of its end. Each wait is for at most max.block.ms.
+    """Holds the last operation until a caller has received its end. Each wait is for at most max.block.ms.
 
-    ``last_error()`` is what an operation that takes too long has met last, if that was an error.
+    ``last_error()`` is the last error of an operation that takes too long, if any.
     """
 
     def __init__(self, max_block_ms: int, last_error: Callable[[], KafkaError | None]) -> None:
@@ -35,7 +35,7 @@ class OperationSlot:
         self._operation = Operation(name, work)
 
     def check_ended(self, before: str) -> None:
-        """IllegalStateException if an operation is under way, which has to end ``before`` that call."""
+        """IllegalStateException if an operation is under way, which must end ``before`` that call."""
         operation = self._operation
         if operation is not None and not operation.done():
             raise IllegalStateException(
@@ -43,19 +43,19 @@ class OperationSlot:
             )
 
     def make_room(self, name: str) -> None:
-        """For ``name``: what was done without anybody waiting for its end does not stand in the way."""
+        """Clears the slot for ``name``, if the last operation has ended and only its result was never received."""
         self.check_ended(name)
         if self._operation is not None:
             self._leave(self._operation)
 
     async def vacated(self, until: float) -> None:
-        """Returns when the operation has ended, whatever it ended with; TimeoutException if it has not by then."""
+        """Returns when the operation has ended, even with an error; TimeoutException if it has not by then."""
         if (operation := self._operation) is not None:
             await self._ended(operation, until)
             self._leave(operation)
 
     async def ended(self, until: float) -> None:
-        """The same for a caller that is to learn of its end: raises what the operation ended with."""
+        """The same for a caller that receives the outcome: raises the operation's error."""
         operation = self._operation
         assert operation is not None, "nothing has begun"
         await self._ended(operation, until)
@@ -70,7 +70,7 @@ class OperationSlot:
             self._leave(operation)
 
     def cancel(self, why: KafkaError) -> None:
-        """Ends the operation at once, unless that is itself the caller; whoever waits for it is told."""
+        """Cancels the operation, unless it is itself the caller; all waiters are notified."""
         if self._operation is not None:
             self._operation.cancel(why)
 
@@ -85,7 +85,7 @@ class OperationSlot:
             error = self._last_error()
             last = "" if error is None else f"; the last error was: {error}"
             raise TimeoutException(
-                f"{operation.name} has not ended within max.block.ms={self._max_block_ms}: it goes on, and "
+                f"{operation.name} has not ended within max.block.ms={self._max_block_ms}: it continues, and "
                 f"calling it again waits for its end{last}"
             )
 

@@ -1,4 +1,4 @@
-"""Partitions of a transaction of the first protocol: AddPartitionsToTxn, before anything is written to them."""
+"""Adds partitions to a transaction of the first protocol: AddPartitionsToTxn, before any write to them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from aioproducer.protocol.messages.add_partitions_to_txn import (
 
 
 class TransactionPartitions:
-    """Names partitions to the coordinator, as many at once as there are.
+    """Names partitions to the coordinator, all pending ones at once.
 
-    ``spawn(work, name)`` starts a task that may not die unnoticed; ``joined(queues)`` is told of those that were added;
-    ``news()`` returns when requests may have ended.
+    ``spawn(work, name)`` starts a supervised task; ``joined(queues)`` reports added partitions; ``news()`` returns when
+    requests may have ended.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class TransactionPartitions:
         self._news = news
         self._waiting: dict[PartitionQueue, None] = {}
         self._used: set[PartitionQueue] = set()
-        """Those of the transaction that is open, or was."""
+        """The partitions of the open transaction, or of the last one."""
         self._task: asyncio.Task[None] | None = None
 
     def begun(self) -> None:
-        """Another transaction has begun, without any partitions."""
+        """A new transaction has begun, without partitions."""
         self._used.clear()
 
     def add(self, queue: PartitionQueue) -> None:
@@ -53,7 +53,7 @@ class TransactionPartitions:
             self._task = self._spawn(self._run(), "aioproducer AddPartitionsToTxn")
 
     async def settled(self) -> None:
-        """Returns when nothing is under way: its answer may not come after the end of the transaction.
+        """Returns when no request is under way: its answer must not arrive after the end of the transaction.
 
         Nor may a batch that was given up while it was under way: to a broker before 3.6 it would be part of the next
         transaction, or of one that never ends.
@@ -72,7 +72,7 @@ class TransactionPartitions:
                     del self._waiting[queue]
                 self._joined(queues)
         except KafkaError:
-            pass  # it has been taken: the transaction, or the producer, has failed
+            pass  # handled already: the transaction or the producer has failed
         finally:
             self._waiting.clear()
             self._task = None

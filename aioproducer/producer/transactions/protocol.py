@@ -1,8 +1,8 @@
-"""Which of the two protocols of transactions is spoken, as the cluster has finalized ``transaction.version``.
+"""Chooses between the two transaction protocols by the cluster's finalized ``transaction.version``.
 
 With the first, partitions are named to the coordinator before anything is written to them, and an epoch lasts until
-sequences under it are in doubt. With the second (KIP-890) writing is naming, and each end of a transaction brings the
-producer its next epoch. Rules only.
+sequences under it are in doubt. With the second (KIP-890) a write names the partition, and each end of a transaction
+brings the next epoch. Rules only.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ NEWEST_OF_THE_FIRST = {
     ApiKey.PRODUCE: 11,
     ApiKey.TXN_OFFSET_COMMIT: 4,
 }
-"""By what a request's version is, brokers tell the protocols apart."""
+"""Brokers distinguish the protocols by the version of a request."""
 
 
 class TransactionProtocol:
-    """The one that is spoken now; it changes between two transactions only."""
+    """The present protocol; it changes only between two transactions."""
 
     def __init__(self) -> None:
         self.second = False
 
     def newest(self, api: ApiKey) -> int | None:
-        """The newest version of the API that belongs to it; None if that is the newest there is."""
+        """The newest version of the API in this protocol; None for the newest of all."""
         return None if self.second else NEWEST_OF_THE_FIRST.get(api)
 
     def follow(self, finalized: int | None) -> bool:
-        """Takes up the one that was finalized, if that is known; whether that is the second, after the first.
+        """Switches to the finalized protocol, if known; returns whether that is from the first to the second.
 
-        It begins with an epoch under which nothing of the first was written.
+        The second protocol needs an epoch under which nothing of the first was written.
         """
         if finalized is None:
             return False

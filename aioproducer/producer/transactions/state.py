@@ -1,6 +1,6 @@
 """The states of a transactional producer and the transitions between them (Kafka's ``TransactionManager.State``).
 
-Rules only: the table is all there is, and every other change is refused.
+Rules only: every change that is not in the table is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class TransactionState(Enum):
     COMMITTING = "the transaction is being committed"
     ABORTING = "the transaction is being aborted"
     ABORTABLE_ERROR = "the transaction has failed and must be aborted"
-    FATAL_ERROR = "the producer is of no further use"
+    FATAL_ERROR = "the producer is unusable"
 
 
 _S = TransactionState
@@ -34,7 +34,7 @@ TRANSITIONS: dict[TransactionState, frozenset[TransactionState]] = {
     _S.ABORTABLE_ERROR: frozenset({_S.ABORTING, _S.FATAL_ERROR}),
     _S.FATAL_ERROR: frozenset(),
 }
-"""From a state to those that may follow it. The diagram in docs/transactions.md is drawn from this table."""
+"""Each state and its possible successors. The diagram in docs/transactions.md is drawn from this table."""
 
 
 def check_transition(now: TransactionState, then: TransactionState) -> None:

@@ -1,4 +1,4 @@
-"""The state and the failure of a transactional producer: what they allow, and what other calls raise."""
+"""The state and the failure of a transactional producer: which calls they allow, and what others raise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = TransactionState
 
 
 class TransactionStatus:
-    """Rules only; to act on them is the ``TransactionManager``'s part."""
+    """Rules only; the ``TransactionManager`` acts on them."""
 
     def __init__(self, transactional_id: str) -> None:
         self.transactional_id = transactional_id
@@ -24,14 +24,14 @@ class TransactionStatus:
         """Why the transaction, or the producer, has failed."""
         self.closed = False
         self.transaction = 0
-        """The number of the transaction that is open, or was."""
+        """The number of the open transaction, or of the last one."""
         self.complete = False
-        """All its records are delivered, and it is being committed: what fails from now on is no part of it."""
+        """All its records are delivered, and the commit is under way: later failures do not affect it."""
         self._bulk_calls = 0
         """Calls that have not sent all their records to it yet."""
 
     def become(self, state: TransactionState, error: KafkaError | None = None) -> None:
-        """``error`` is what it failed with, if it has; that stays until it is taken back."""
+        """``error`` is the failure, if any; without one, an earlier failure stays."""
         check_transition(self.state, state)
         self.state = state
         if error is not None:
@@ -42,7 +42,7 @@ class TransactionStatus:
             self._bulk_calls = 0
 
     def require(self, name: str, *states: TransactionState) -> None:
-        """Raises what the user has to know who called ``name`` in another state than one of these."""
+        """Raises the explanation for a user who called ``name`` in a state other than these."""
         if self.closed:
             raise IllegalStateException(f"{name} was called, but the producer is closed")
         if self.state in (S.ABORTABLE_ERROR, S.FATAL_ERROR) and self.state not in states:
@@ -51,32 +51,32 @@ class TransactionStatus:
             raise IllegalStateException(f"{name} was called, but {self._in_words()}")
 
     def bulk_began(self) -> int:
-        """A call will send many records, one after another: the number of their transaction."""
+        """A bulk call starts; returns the number of its transaction."""
         self._bulk_calls += 1
         return self.transaction
 
     def bulk_ended(self, transaction: int) -> None:
-        """Such a call has sent all it will send to that transaction."""
+        """A bulk call will send no more to that transaction."""
         if transaction == self.transaction:
             self._bulk_calls -= 1
 
     def require_all_sent(self, name: str) -> None:
-        """Raises if records of the transaction are still to be sent, for a user who calls ``name`` to commit it."""
+        """Raises if bulk calls still have records to send, for a user who calls ``name`` to commit."""
         if self._bulk_calls and self.state is S.IN_TRANSACTION:
             raise IllegalStateException(
                 f"{name} was called, but send_many or send_table has not sent all its records yet: await it first"
             )
 
     def is_open(self) -> bool:
-        """Whether there is a transaction that nobody has committed or aborted yet."""
+        """Whether a transaction is open, neither committed nor aborted yet."""
         return self.state in (S.IN_TRANSACTION, S.ABORTABLE_ERROR)
 
     def goes_on(self) -> bool:
-        """Whether anything may still become a part of the transaction, and be committed."""
+        """Whether the transaction can still take records and offsets, and be committed."""
         return self.state is S.IN_TRANSACTION or (self.state is S.COMMITTING and not self.complete)
 
     def why_no_records(self) -> str:
-        """Why no record may be sent now; empty if one may."""
+        """Why no record may be sent now; empty if sending is allowed."""
         if self.state is S.IN_TRANSACTION:
             return ""
         return f"records of a transactional producer belong to a transaction, and {self._in_words()}"
@@ -98,7 +98,7 @@ class TransactionStatus:
         return TransactionAbortedException(f"the transaction of {self.transactional_id!r} is being aborted")
 
     def another_failed(self) -> KafkaError:
-        """For records that did nothing wrong, of a transaction that has failed."""
+        """For the blameless records of a failed transaction."""
         return TransactionAbortedException(f"another record of the transaction failed: {self.error}")
 
     def _in_words(self) -> str:

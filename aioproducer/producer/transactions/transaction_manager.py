@@ -1,10 +1,9 @@
-"""The transactional half of a producer: what users ask of a transaction, and what it lets the Sender do.
+"""The transactional half of a producer: the users' calls, and what the Sender may do.
 
-States are in ``transaction_state``, what errors come to is in ``transaction_verdict``, and the coordinator is in
-``transaction_coordinator``.
+States are in ``state``, the meaning of errors is in ``verdict``, and the coordinator is in ``coordinator``.
 
-What was begun at the coordinator is carried through, whoever gives up waiting for it: a commit that was asked for is
-never followed by an abort, and calling the same method again waits for the same end.
+An operation begun at the coordinator completes even if its callers stop waiting: a requested commit is never followed
+by an abort, and calling the same method again waits for the same end.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ HAND_OVER = "hand_over"
 
 
 class TransactionManager:
-    """What to do with the records of a transaction is the Sender's part:
+    """The Sender handles the records of a transaction:
 
-    ``gate(open)`` lets records in or not; ``flush()`` returns when all have ended; ``give_up(error)`` fails those that
-    are not under way; ``ready(*queues)`` says that partitions may be written to; ``fatal(error)`` ends the producer;
-    ``news()`` returns when requests may have ended.
+    ``gate(open)`` accepts records or not; ``flush()`` returns when all have ended; ``give_up(error)`` fails those not
+    under way; ``ready(*queues)`` allows writes to partitions; ``fatal(error)`` ends the producer; ``news()`` returns
+    when requests may have ended.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class TransactionManager:
         self.status = TransactionStatus(self._coordinator.transactional_id)
         self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined, news)
         self._asked_to_end = False
-        """The coordinator was asked to end the transaction, and may have done so: it has not answered for good."""
+        """The coordinator may have ended the transaction: it was asked to, and has not given a final answer."""
         self._slot = self._new_slot(config)
         slot = self._new_slot(config)
         self._offsets = TransactionOffsets(self._coordinator, self.status, slot, missing=self.batch_failed)
@@ -83,7 +82,7 @@ class TransactionManager:
 
     @property
     def last_error(self) -> KafkaError | None:
-        """What the coordinator said last, if it was an error."""
+        """The coordinator's last answer, if it was an error."""
         return self._coordinator.last_error
 
     # What users call
@@ -92,7 +91,7 @@ class TransactionManager:
         await self._operate("init_transactions", self._init, S.INITIALIZING, S.UNINITIALIZED)
 
     async def begin(self) -> None:
-        if self._slot.name == ABORT:  # unlike a commit, it has but one end that anybody could want to know
+        if self._slot.name == ABORT:  # unlike a commit, an abort has only one possible outcome
             await self._slot.vacated(self._slot.until())
         self._slot.make_room("begin_transaction")
         self.status.require("begin_transaction", S.READY)
@@ -114,7 +113,7 @@ class TransactionManager:
         await self._operate(ABORT, self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
 
     async def hand_over(self) -> ProducerIdAndEpoch:
-        """Returns when the whole transaction is in the logs; somebody else ends it, under this identity.
+        """Returns when the whole transaction is in the logs; another client ends it, under this identity.
 
         It stays open, also when the producer is closed. The producer can begin another one after another init().
         """
@@ -130,7 +129,7 @@ class TransactionManager:
 
     @property
     def identity(self) -> ProducerIdAndEpoch:
-        """Whom the coordinator takes the producer for, once it is initialized."""
+        """The producer's identity at the coordinator, once initialized."""
         return self._coordinator.identity
 
     @property
@@ -139,17 +138,17 @@ class TransactionManager:
         return self._coordinator.protocol.second
 
     async def finish(self) -> None:
-        """For a producer that is closed in the middle of a transaction: carries on with its end, or aborts it.
+        """For a producer that is closed in the middle of a transaction: completes its commit or abort, or aborts it.
 
-        What failed, its records tell.
+        Its records report failures.
         """
         while self.is_open() or self.status.state in (S.COMMITTING, S.ABORTING):
-            # A commit that has failed may still wait for its records, and nothing else can begin before its end.
+            # A failed commit may still wait for its records, and nothing else can begin before its end.
             commits = self._slot.name == COMMIT
             try:
                 await (self.commit() if commits else self.abort())
             except KafkaError as error:
-                log.warning("the transaction of %r was not ended as it should: %s", self.status.transactional_id, error)
+                log.warning("the transaction of %r did not end properly: %s", self.status.transactional_id, error)
                 if not (commits and isinstance(error, TransactionAbortableException)):
                     return
 
@@ -159,14 +158,14 @@ class TransactionManager:
     def why_no_records(self) -> str:
         return self.status.why_no_records()
 
-    # What the Sender calls
+    # Called by the Sender
 
     @property
     def newest_produce(self) -> int | None:
         return self._coordinator.protocol.newest(ApiKey.PRODUCE)
 
     def partition_used(self, queue: PartitionQueue) -> None:
-        """A batch was opened for the partition: it has to be part of the transaction."""
+        """A batch was opened for the partition, which must join the transaction."""
         if _sequences(queue).joined == self._ids.transaction:
             return
         if self._coordinator.protocol.second:
@@ -175,14 +174,14 @@ class TransactionManager:
             self._partitions.add(queue)
 
     def batch_failed(self, error: KafkaError) -> None:
-        """A batch of the transaction has ended in failure, and the transaction with it."""
+        """A batch of the transaction has failed, and the transaction with it."""
         if error.code in FATAL_FOR_BATCHES:
             self._fail_for_good(named(error))
         elif self.status.goes_on():
             self._fail_transaction(error)
 
     def producer_failed(self, error: KafkaError) -> None:
-        """Nothing will be sent any more: everything that waits is told."""
+        """Nothing will be sent any more: all waiters are notified."""
         if self.status.state is not S.FATAL_ERROR:
             self.status.become(S.FATAL_ERROR, error)
             self._gate(False)
@@ -190,13 +189,13 @@ class TransactionManager:
                 slot.cancel(error)
 
     def close(self) -> None:
-        """Gives up what is under way; the coordinator will abort it when its time is over."""
+        """Gives up the present operation; the coordinator aborts the transaction when its time is over."""
         self.status.closed = True
         for slot in (self._slot, self._offsets.slot):
             slot.close()
 
     async def closed(self) -> None:
-        """Returns when what was given up has ended."""
+        """Returns when the operation given up has ended."""
         for slot in (self._slot, self._offsets.slot):
             await slot.settled()
 
@@ -209,11 +208,11 @@ class TransactionManager:
         becomes: TransactionState,
         *begins_in: TransactionState,
     ) -> None:
-        """Starts an operation, or goes on waiting for the one of this name, for at most max.block.ms."""
+        """Starts an operation, or waits on for the one of this name, at most max.block.ms."""
         if self._slot.name != name:
             self._slot.make_room(name)
             self.status.require(name, *begins_in)
-            self.status.become(becomes)  # at once: a commit that was asked for may not look like none
+            self.status.become(becomes)  # at once: a requested commit must not look like none
             self._slot.begin(name, work())
         await self._slot.ended(self._slot.until())
 
@@ -237,10 +236,10 @@ class TransactionManager:
         await self._end(committed=False)
 
     async def _end(self, *, committed: bool) -> None:
-        """Tells the coordinator, if it knows of the transaction, and sees to the epoch of the next."""
+        """Ends the transaction at the coordinator, if it knows of it, and gets the epoch of the next one."""
         self._asked_to_end = False
         await self._partitions.settled()
-        await self._offsets.slot.settled()  # no answer may come after the end of the transaction
+        await self._offsets.slot.settled()  # no answer may arrive after the end of the transaction
         if self._coordinator.knows or (self._coordinator.may_know and not committed):
             await self._coordinator.end(committed=committed)
         self.status.error = None
@@ -248,13 +247,13 @@ class TransactionManager:
             try:
                 await self._coordinator.take_identity()
             except KafkaError as error:
-                # The transaction has ended all the same; that there will be no other, the next call tells.
+                # The transaction has ended all the same; the next call reports that there can be no other.
                 log.warning("%r has no epoch for another transaction: %s", self.status.transactional_id, error)
                 return
         self.status.become(S.READY)
 
     def _joined(self, queues: Iterable[PartitionQueue]) -> None:
-        """The partitions are a part of the transaction from now on."""
+        """The partitions have joined the transaction."""
         self._coordinator.started()
         for queue in queues:
             _sequences(queue).joined = self._ids.transaction
@@ -263,14 +262,14 @@ class TransactionManager:
     # Failures
 
     def _final(self, api: ApiKey, error: KafkaError) -> KafkaError | None:
-        """Does what an error of a coordinator comes to; what whoever asked is told, None if it is to be asked again."""
+        """Handles a coordinator's error; returns the error for the caller, None if the request is to be repeated."""
         knows, asked_before = self._coordinator.knows, self._asked_to_end
         what = verdict(api, error, self.status.state, knows=knows, asked_before=asked_before)
         if what is Verdict.ASK_AGAIN:
             self._asked_to_end |= api is ApiKey.END_TXN
             return None
         if api in PARTS:
-            self._ids.in_doubt = True  # who knows what an earlier try has done
+            self._ids.in_doubt = True  # an earlier attempt may have had an effect
         match what:
             case Verdict.TELL:
                 return error.fresh()
@@ -288,7 +287,7 @@ class TransactionManager:
     def _fail_transaction(self, error: KafkaError) -> None:
         self.status.become(S.ABORTABLE_ERROR, error)
         self._gate(False)
-        # Not now: whoever tells of the failure may be in the middle of its own work with these batches.
+        # Later: the code that reports the failure may be in the middle of its own work with these batches.
         asyncio.get_running_loop().call_soon(self._give_up_the_rest)
 
     def _give_up_the_rest(self) -> None:

@@ -20,15 +20,15 @@ S = TransactionState
 
 
 class Verdict(Enum):
-    """What is to be done; but for the first, whoever asked the coordinator is told, and does not ask again."""
+    """What to do. Every verdict except the first ends the request and reports the error to its caller."""
 
-    ASK_AGAIN = "nothing is decided yet"
-    TELL = "nothing comes of the error"
-    TELL_OF_THE_STATE = "the transaction is given up already, and that is why the error is of no interest"
-    REFUSE = "the producer has to be initialized again"
+    ASK_AGAIN = "ask again"
+    TELL = "the error changes nothing"
+    TELL_OF_THE_STATE = "the transaction is given up already, so the error does not matter"
+    REFUSE = "the producer must be initialized again"
     FAIL_TRANSACTION = "the transaction must be aborted"
-    FAIL_ABORT = "the transaction cannot be aborted, and the producer is of no further use"
-    FAIL_PRODUCER = "the producer is of no further use"
+    FAIL_ABORT = "the transaction cannot be aborted, and the producer is unusable"
+    FAIL_PRODUCER = "the producer is unusable"
 
 
 _TO_BE_ABORTED = {
@@ -37,16 +37,16 @@ _TO_BE_ABORTED = {
     S.ABORTABLE_ERROR: Verdict.TELL_OF_THE_STATE,
     S.ABORTING: Verdict.FAIL_ABORT,
 }
-"""What an answer means that says to abort; in the other states there is nothing to be aborted."""
+"""The meaning of an answer that demands an abort; in other states there is nothing to abort."""
 
 
 def verdict(
     api: ApiKey, error: KafkaError, state: TransactionState, *, knows: bool = True, asked_before: bool = False
 ) -> Verdict:
-    """What comes of an error that this API has met in this state.
+    """The verdict on an error of this API in this state.
 
     ``knows``: the coordinator is known to have begun the transaction. ``asked_before``: it was asked to end the
-    transaction, and may have done so, though nobody knows.
+    transaction, and may have done so.
     """
     what = consequence(api, error)
     if may_be_done(api, error):
@@ -55,7 +55,7 @@ def verdict(
     if api is ApiKey.END_TXN and state is S.ABORTING and is_nothing_to_abort(error, knows=knows):
         return Verdict.TELL
     if api is ApiKey.END_TXN and state is S.COMMITTING and asked_before and is_forgotten(error):
-        return Verdict.FAIL_PRODUCER  # somebody else has the transactional id by now; this one may have been committed
+        return Verdict.FAIL_PRODUCER  # another producer has the id by now; this transaction may be committed
     if what is Consequence.REFUSED:
         return Verdict.REFUSE
     if what is Consequence.FATAL:

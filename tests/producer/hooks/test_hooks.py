@@ -484,7 +484,7 @@ async def test_flush_from_within_raises_at_the_call(place: str) -> None:
     assert len(found) == 3
     for one in found:
         assert isinstance(one, IllegalStateException)
-        assert "flush() was called from within an interceptor, serializer, partitioner or delivery callback" in str(one)
+        assert "flush() was called in an interceptor, serializer, partitioner or delivery callback" in str(one)
 
 
 @pytest.mark.parametrize("place", PLACES)

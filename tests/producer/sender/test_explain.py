@@ -275,7 +275,7 @@ def test_the_windows() -> None:
     assert (explained.reason, explained.batches, explained.in_flight) == (Reason.WINDOW, 2, 1)
     assert "window of 1 batches is full: 1 of them are not resolved" in str(explained)
     here.sequences.known_id = -1
-    assert "first batch under this producer id has to be in the log" in str(here.explain())
+    assert "first batch under this producer id must be in the log" in str(here.explain())
     here.sequences.break_off()
     assert here.explain().reason is Reason.RECOVERY
     assert "1 batch has to end" in str(here.explain())

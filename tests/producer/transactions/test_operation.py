@@ -57,7 +57,7 @@ def test_a_failure_is_logged_unless_somebody_waits_to_be_told(caplog: pytest.Log
         left.leave()
 
     asyncio.run(run())
-    assert [record.getMessage() for record in caplog.records] == ["left failed, and nobody was told: of no use"]
+    assert [record.getMessage() for record in caplog.records] == ["left failed, and no caller was waiting: of no use"]
 
 
 @virtual

@@ -41,7 +41,7 @@ async def test_all_who_wait_are_told(world: World) -> None:
 async def test_what_takes_too_long_goes_on(world: World, last_error: KafkaError | None) -> None:
     one = slot(last_error)
     one.begin("work", asyncio.sleep(1.5))
-    with pytest.raises(TimeoutException, match=r"work has not ended within max\.block\.ms=1000: it goes on") as told:
+    with pytest.raises(TimeoutException, match=r"work has not ended within max\.block\.ms=1000: it continues") as told:
         await one.ended(one.until())
     assert ("nobody there" in str(told.value)) is (last_error is not None)
     assert one.name == "work"
@@ -73,7 +73,7 @@ async def test_what_nobody_was_told_of_does_not_stand_in_the_way(
     assert one.name == "work"
     one.make_room("another")
     assert one.name == ""
-    assert [record.getMessage() for record in caplog.records] == ["work failed, and nobody was told: of no use"]
+    assert [record.getMessage() for record in caplog.records] == ["work failed, and no caller was waiting: of no use"]
 
 
 @virtual
