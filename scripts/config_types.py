@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Literal, Required, TypedDict
 
-from aioproducer.security.password import Password
 from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike
+from aioproducer.security.password import Password
 '''
 
 NAMED_BY_THE_CALL = {"key.serializer", "value.serializer"}
