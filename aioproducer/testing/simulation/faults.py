@@ -307,8 +307,11 @@ class SimulatedFaults(Faults, NetworkFaults):
         """Whether the last batch is too old by its timestamp: for Kafka, a producer was idle since that.
 
         Not if this is a batch that is in the log, or of an epoch before the log's: no producer can keep a broker that
-        has forgotten it from appending such a batch again.
+        has forgotten it from appending such a batch again. Nor where logs are cut off: one that ends with old records
+        then, and forgets their producer, takes any batch first.
         """
+        if "truncation" in self._rates:
+            return False
         entry = log.producer_state.entry(batch.producer_id)
         if entry is None or not entry.batches or batch.producer_epoch < entry.producer_epoch:
             return False
