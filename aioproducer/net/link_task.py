@@ -308,13 +308,14 @@ class LinkTask:
                 due = min(due, self._session_due)
             if await self._is_lost_by(due):
                 return
+            waiting = connection.unsent()
             if self._session_due is not None and self._loop.time() >= self._session_due:
                 await self._reauthenticate(connection)
-            elif connection.in_flight or (waiting := connection.unsent()):
+            elif connection.in_flight or waiting:
                 # With acks=0 bytes may be all there is to wait for.
                 now = connection.last_active = self._loop.time()
                 if connection.in_flight or waiting != unsent:
-                    unsent, left_at = connection.unsent(), now
+                    unsent, left_at = waiting, now
                 elif now - left_at >= self._config.request_timeout_ms / 1000:
                     connection.close(connection.stuck())
             elif self._loop.time() >= self._idle_at(connection):
