@@ -8,7 +8,7 @@
     ├── IllegalStateException           a call that the object's state does not allow (misuse)
     ├── SchemaException                 bytes that are not a message of Kafka's protocol
     ├── InvalidReceiveException         a frame whose length cannot be right (often not a Kafka broker at all)
-    ├── DeliveryError                   mixed into whatever ends a delivery: adds ``outcome`` and ``topic_partition``
+    ├── DeliveryError                   mixed into the error that ends a delivery: ``outcome``, ``topic_partition``
     └── ApiException                    everything Kafka has a number for
         ├── RetriableException
         │   └── InvalidMetadataException     also asks for fresh metadata

@@ -22,7 +22,7 @@ class Outcome(Enum):
 
 
 class KafkaError(Exception):
-    """The root of every error this package raises on purpose. Its text is one line, whatever a broker told."""
+    """The root of every error this package raises on purpose. Its text is one line, whatever a broker has answered."""
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
     retriable: ClassVar[bool] = False
