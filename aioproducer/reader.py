@@ -289,7 +289,7 @@ class PartitionReader(ClientLifecycle[ReaderConfig]):
             return
         nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]
         client = self._client().client
-        if client.metadata.leaders_told([(*self.topic_partition, leader.leader_id, leader.leader_epoch)], nodes):
+        if client.metadata.learn_leaders([(*self.topic_partition, leader.leader_id, leader.leader_epoch)], nodes):
             client.nodes_changed()
 
     async def _list_offset(self, what: str, timestamp: int) -> int:

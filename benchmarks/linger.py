@@ -173,7 +173,8 @@ class Report:
         """All figures, as lines of Markdown."""
         lines = [
             f"Records of {len(VALUE)} B to {PARTITIONS} partitions; medians of {self.rounds} rounds of "
-            f"{self.seconds:g} s, {self.rounds * MORE_ROUNDS} without a line. Records/s, p50 in ms, and the broker's CPU time per record in µs.",
+            f"{self.seconds:g} s, {self.rounds * MORE_ROUNDS} without a line. Records/s, p50 in ms, and the broker's "
+            "CPU time per record in µs.",
             "",
             f"| what sends | round trip | {' | '.join(SETTINGS)} |",
             "|:---|---:|" + "---:|" * len(SETTINGS),
@@ -249,7 +250,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--tasks", type=numbers, default=list(TASKS), metavar="N[,...]")
     parser.add_argument("--seconds", type=float, default=1.5, help="of each run (%(default)s)")
     parser.add_argument(
-        "--rounds", type=positive, default=4, metavar="N", help="of which the medians count (%(default)s); without a line three times as many"
+        "--rounds",
+        type=positive,
+        default=4,
+        metavar="N",
+        help="of which the medians count (%(default)s); without a line three times as many",
     )
     alone.add_options(parser)
     return parser.parse_args(arguments)

@@ -16,14 +16,14 @@ class DeliveryError(KafkaError):
     outcome: Outcome = Outcome.UNKNOWN
     topic_partition: tuple[str, int] | None = None
 
-    def told_of(self, index: int) -> DeliveryError:
+    def for_record(self, index: int) -> DeliveryError:
         """The error for the record at ``index`` of the batch: a new one each time, like ``fresh``."""
-        told = self.fresh()
+        own = self.fresh()
         if not self.refused_records:
-            return told
+            return own
         if index in self.refused_records:
-            told.args = (f"{self._where()}: {self.refused_records[index] or type(self).__doc__}",)
-            return told
+            own.args = (f"{self._where()}: {self.refused_records[index] or type(self).__doc__}",)
+            return own
         refused = ", ".join(map(str, sorted(self.refused_records)))
         alone = KafkaError(f"{self._where()}: not appended, as its batch had records that were refused: {refused}")
         return DeliveryError.of(alone, self.outcome, self.topic_partition)

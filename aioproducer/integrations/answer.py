@@ -90,7 +90,7 @@ class Answers:
             fields |= {"detail": str(error), "times": times}
             more = f" ({times} times since the last such line)" if times > 1 else ""
             log.warning("answered %d: %s%s", answer.status, error, more, extra={"kafka": fields})
-            self._interval.told(kind, now)
+            self._interval.logged(kind, now)
         return answer
 
 

@@ -14,7 +14,7 @@ class WaitingTime:
         self._sensor = sensor
         self._since: float | None = None
 
-    def tell(self, waiting: bool, now: float) -> None:
+    def set_waiting(self, waiting: bool, now: float) -> None:
         """The first wait begins, or the last one ends."""
         if self._since is not None:
             self._sensor.record(now - self._since, now)

@@ -26,7 +26,7 @@ from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.cluster import Cluster, Node
-from aioproducer.net.cluster_changes import News
+from aioproducer.net.cluster_changes import ClusterChanges
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
@@ -37,7 +37,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Request, Response
 from aioproducer.timing.backoff import ExponentialBackoff
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 log = logging.getLogger(__name__)
 
@@ -100,12 +100,12 @@ class KafkaClient:
         """Why the last metadata request failed, if it did."""
         self.unreachable_since = math.nan
         """When an attempt to connect failed with no broker connected then or since; NaN while one is connected."""
-        self.news = News()
+        self.changes = ClusterChanges()
         """Changes of links and metadata."""
         self._next_try = 0.0
         """When to connect to one more broker, because the others take too long."""
         self._update = asyncio.Event()
-        self._turn = itertools.count(random.randrange(1 << 16))
+        self._rotation = itertools.count(random.randrange(1 << 16))
         self._bootstrap = parse_addresses(config.bootstrap_servers)
 
     def start(self) -> None:
@@ -135,7 +135,7 @@ class KafkaClient:
         link = None if node_id is None else self.links.get(node_id)
         return None if link is None or not link.api_versions.known() else link.api_versions
 
-    def node_told(self, node: Node) -> None:
+    def add_node(self, node: Node) -> None:
         """Makes a link to a broker that an answer named, such as a coordinator: metadata may not have it yet."""
         if node.node_id not in self.links:
             self._add_link(node.node_id, node.address)
@@ -172,18 +172,18 @@ class KafkaClient:
             ready = [link for link in self.links.values() if link.ready()]
             if ready:
                 # Ties take turns: always the same link might be one that does not answer.
-                start = next(self._turn) % len(ready)
+                start = next(self._rotation) % len(ready)
                 return min(ready[start:] + ready[:start], key=BrokerLink.load)
             now = self._loop.time()
             idle = [link for link in self._candidates() if link.state is LinkState.IDLE]
             connecting = any(link.state is LinkState.CONNECTING for link in self.links.values())
             if idle and (not connecting or now >= self._next_try):
-                start = next(self._turn) % len(idle)
+                start = next(self._rotation) % len(idle)
                 min(idle[start:] + idle[:start], key=_rank).want()
                 self._next_try = now + HEAD_START
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._next_try if idle else None):
-                    await self.news.next()
+                    await self.changes.next()
 
     def _candidates(self) -> list[BrokerLink]:
         """The links that may be asked about the cluster."""
@@ -216,7 +216,7 @@ class KafkaClient:
             if link.ready():
                 return link
             link.want()
-            await self.news.next(node_id)
+            await self.changes.next(node_id)
 
     async def close(self, grace: float = 0.0) -> None:
         """Closes every connection; the supervisor stops the tasks.
@@ -257,7 +257,7 @@ class KafkaClient:
     def _drop_link(self, node_id: int, reason: str) -> None:
         link = self.links.pop(node_id)
         self._metrics.forget_node(node_id)
-        self.news.tell()  # nothing else ends the waits for this link
+        self.changes.announce()  # nothing else ends the waits for this link
         self._supervisor.cancel(self._tasks.pop(node_id))
         link.retire(NetworkException(f"{link} {reason}"))
         self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]
@@ -269,10 +269,10 @@ class KafkaClient:
             self.unreachable_since = self._loop.time()
             self.request_update()  # until some broker answers
         if link.state is LinkState.BACKOFF and isinstance(link.last_error, AuthenticationException):
-            self.news.tell_refusal(link.node_id, link.last_error)
+            self.changes.announce_refusal(link.node_id, link.last_error)
             self._on_refused(link.last_error)
         else:
-            self.news.tell()
+            self.changes.announce()
         if link.state is LinkState.BACKOFF and link.node_id >= 0 and link.last_error is not None:
             # Lost, and not just idle: it may have moved, or its partitions have other leaders now.
             self.request_update()
@@ -338,14 +338,14 @@ class KafkaClient:
                 return
 
     async def _take_in(self, response: MetadataResponse) -> None:
-        turn = Turn(self._loop)
+        time_slice = TimeSlice(self._loop)
         for _ in self.metadata.updating(response, self._loop.time(), self._follow):
-            if turn.over():
+            if time_slice.over():
                 await asyncio.sleep(0)
-                turn.begin()
+                time_slice.begin()
         self.nodes_changed()
         self._on_metadata()
-        self.news.tell()
+        self.changes.announce()
 
     def nodes_changed(self) -> None:
         """Makes the links those of the cluster's present nodes."""

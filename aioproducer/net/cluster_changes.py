@@ -7,7 +7,7 @@ import asyncio
 from aioproducer.errors import AuthenticationException
 
 
-class News:
+class ClusterChanges:
     """Wakes all waiters whenever a link changes or metadata arrives; each looks up what that means for it.
 
     A refusal (a broker does not accept the client, or the client the broker) is raised in the waiters for that node and
@@ -15,23 +15,23 @@ class News:
     """
 
     def __init__(self) -> None:
-        self._told = asyncio.Event()
+        self._changed = asyncio.Event()
         self._refusals: dict[int, AuthenticationException] = {}
         """The last refusal of each node."""
 
-    def tell(self) -> None:
-        self._told.set()
-        self._told.clear()  # waiters wake all the same
+    def announce(self) -> None:
+        self._changed.set()
+        self._changed.clear()  # waiters wake all the same
 
-    def tell_refusal(self, node_id: int, error: AuthenticationException) -> None:
+    def announce_refusal(self, node_id: int, error: AuthenticationException) -> None:
         self._refusals[node_id] = error
-        self.tell()
+        self.announce()
 
     async def next(self, node_id: int | None = None) -> None:
         """Returns at the next change; raises :class:`AuthenticationException` for a refusal by this node, or by any
         node if none is named."""
         before = dict(self._refusals)
-        await self._told.wait()
+        await self._changed.wait()
         for refusing, error in self._refusals.items():
             if node_id in (None, refusing) and error is not before.get(refusing):
                 raise error.fresh()

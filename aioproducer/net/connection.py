@@ -21,7 +21,7 @@ from aioproducer.protocol.big_endian import int32_at
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.framing import RequestFrames
 from aioproducer.protocol.schema import Request, Response
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 R = TypeVar("R", bound=Response)
 
@@ -97,7 +97,7 @@ class Connection:
         self._transport: asyncio.Transport | None = None
         self._correlation_id: i64 = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._turn = Turn(self._loop)
+        self._slice = TimeSlice(self._loop)
         self._stuck_at: float = math.inf
         """When a full socket counts as one that the broker does not read; requests without response (acks=0) wait for
         it."""
@@ -299,11 +299,11 @@ class Connection:
             if frame is None:
                 return  # closed meanwhile
             request = self.in_flight[0]
-            self._turn.begin()
+            self._slice.begin()
             try:
                 throttle = request.read_on()
                 while throttle < 0:
-                    if self._turn.over():
+                    if self._slice.over():
                         self._loop.call_soon(self._read_on)
                         return
                     throttle = request.read_on()

@@ -74,5 +74,5 @@ class Coordinators:
             what = "transactional.id" if key_type == TRANSACTION else "group"
             why = with_advice(found.error_message or "", found.error_code)
             raise error_for(found.error_code, f"no coordinator for {what} {key!r}: {why}")
-        self._client.node_told(Node(found.node_id, Address(found.host, found.port), None))
+        self._client.add_node(Node(found.node_id, Address(found.host, found.port), None))
         return found.node_id

@@ -72,8 +72,8 @@ class Metadata:
         self._sought_since: float | None = None
         self._older: dict[str, int] = {}
         """Topics without ids of which the last answers had older leader epochs: how many in a row."""
-        self._told_meanwhile: list[tuple[Iterable[tuple[str, int, int, int]], Iterable[Node]]] | None = None
-        """Leaders passed to ``leaders_told`` while an answer is being applied; None at other times."""
+        self._learnt_meanwhile: list[tuple[Iterable[tuple[str, int, int, int]], Iterable[Node]]] | None = None
+        """Leaders passed to ``learn_leaders`` while an answer is being applied; None at other times."""
         self.failures: dict[str, tuple[ErrorCode, int]] = {}
         """Topics without metadata: the last error, and how often in a row it came."""
 
@@ -162,7 +162,7 @@ class Metadata:
         }
         topics: dict[str, TopicMetadata] = {}
         errors: dict[str, ErrorCode] = {}
-        self._told_meanwhile = []
+        self._learnt_meanwhile = []
         response.topics.reverse()
         while response.topics:
             yield
@@ -189,9 +189,9 @@ class Metadata:
             yield
         self.cluster = cluster
         fruitless = cluster == old
-        told_meanwhile, self._told_meanwhile = self._told_meanwhile, None
-        for told, told_nodes in told_meanwhile:
-            self.leaders_told(told, told_nodes)
+        learnt_meanwhile, self._learnt_meanwhile = self._learnt_meanwhile, None
+        for answers, learnt_nodes in learnt_meanwhile:
+            self.learn_leaders(answers, learnt_nodes)
         self._back_off(now, fruitless=fruitless)
         self.updated_at = now
         self._sought_since = None
@@ -205,28 +205,28 @@ class Metadata:
             topic_id = known.topic_id  # a broker without topic ids proves nothing
         if known is not None and topic_id != known.topic_id and known.topic_id != NO_TOPIC_ID:
             known = None  # created anew: epochs start again
-        told: dict[int, MetadataResponsePartition] = {}
+        answers: dict[int, MetadataResponsePartition] = {}
         while answered.partitions:
             partition = answered.partitions.pop()
-            told.setdefault(partition.partition_index, partition)
+            answers.setdefault(partition.partition_index, partition)
             if len(answered.partitions) % STEP == 0:
                 yield
         before = () if known is None else known.partitions
-        if answered.topic_id == NO_TOPIC_ID and self._believes_older(name, told, before):
+        if answered.topic_id == NO_TOPIC_ID and self._believes_older(name, answers, before):
             before = tuple(info._replace(leader_epoch=-1) for info in before)
         partitions: list[PartitionInfo] = []
         # Partitions are numbered from 0 without gaps and are only ever added, so a missing one stays as it was. Only
         # without topic ids may a smaller topic be a new one.
         stay = len(before)
-        if answered.topic_id == NO_TOPIC_ID and (size := max(told, default=-1) + 1) < stay:
+        if answered.topic_id == NO_TOPIC_ID and (size := max(answers, default=-1) + 1) < stay:
             stay, topic_id = size, NO_TOPIC_ID
-        while (index := len(partitions)) in told or index < stay:
+        while (index := len(partitions)) in answers or index < stay:
             if index % STEP == 0:
                 yield
-            if index not in told:
+            if index not in answers:
                 partitions.append(before[index])
             else:
-                info = _partition(name, told.pop(index))
+                info = _partition(name, answers.pop(index))
                 if index < len(before) and (
                     info == before[index] or 0 <= info.leader_epoch < before[index].leader_epoch
                 ):
@@ -240,10 +240,12 @@ class Metadata:
         return TopicMetadata(name, topic_id, tuple(partitions))
 
     def _believes_older(
-        self, name: str, told: Mapping[int, MetadataResponsePartition], before: Sequence[PartitionInfo]
+        self, name: str, answers: Mapping[int, MetadataResponsePartition], before: Sequence[PartitionInfo]
     ) -> bool:
         """Whether the answer for a topic without an id is older than what is known, and is believed all the same."""
-        epochs = [(told[info.partition].leader_epoch, info.leader_epoch) for info in before if info.partition in told]
+        epochs = [
+            (answers[info.partition].leader_epoch, info.leader_epoch) for info in before if info.partition in answers
+        ]
         if not any(0 <= now < known for now, known in epochs):
             self._older.pop(name, None)
             return False
@@ -254,18 +256,18 @@ class Metadata:
         del self._older[name]
         return True
 
-    def leaders_told(self, told: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node]) -> list[PartitionInfo]:
+    def learn_leaders(self, answers: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node]) -> list[PartitionInfo]:
         """Takes new leaders from a response (KIP-951), as (topic, partition, leader, epoch); returns those that were
         new.
 
         A leader without a known address is skipped. A topic's partitions are copied once for all of them.
         """
-        told, nodes = tuple(told), tuple(nodes)
-        if self._told_meanwhile is not None:
-            self._told_meanwhile.append((told, nodes))  # the answer being applied may be older
+        answers, nodes = tuple(answers), tuple(nodes)
+        if self._learnt_meanwhile is not None:
+            self._learnt_meanwhile.append((answers, nodes))  # the answer being applied may be older
         all_nodes = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
         moved: dict[str, dict[int, PartitionInfo]] = {}
-        for topic, partition, leader, epoch in told:
+        for topic, partition, leader, epoch in answers:
             known = self.cluster.topics.get(topic)
             if known is None or not 0 <= partition < len(known.partitions) or leader not in all_nodes:
                 continue

@@ -63,7 +63,7 @@ class RetryingClient:
     async def cluster(self) -> Cluster:
         """The cluster, once metadata has arrived."""
         while self.client.metadata.version == 0:
-            await self.client.news.next()
+            await self.client.changes.next()
         return self.client.metadata.cluster
 
     async def topic(self, name: str) -> TopicMetadata:
@@ -76,7 +76,7 @@ class RetryingClient:
             if name in cluster.errors:
                 code = cluster.errors[name]
                 raise error_for(code, f"topic {name!r}: {with_advice('', code)}")
-            await self.client.news.next()
+            await self.client.changes.next()
 
     async def retry(self, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
         """Calls ``attempt`` until it succeeds, again after every retriable error; returns its result.

@@ -18,8 +18,8 @@ _get_running_loop = asyncio._get_running_loop
 here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) else threading.get_ident
 
 
-class Home:
-    """One per producer. ``moved(mark)`` receives the value of ``here()`` at home, which every send compares."""
+class LoopAffinity:
+    """One per producer. ``moved(mark)`` receives the value of ``here()`` on its loop, which every send compares."""
 
     def __init__(self, moved: Callable[[object], None]) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -32,11 +32,11 @@ class Home:
         """Binds the producer to the running loop."""
         self.loop = asyncio.get_running_loop()
         self._moved(here())
-        _HOMES.add(self)
+        _BOUND.add(self)
 
     def leave(self) -> None:
         """The producer has been closed."""
-        _HOMES.discard(self)
+        _BOUND.discard(self)
 
     def check(self) -> None:
         """IllegalStateException unless the caller is in this loop and process."""
@@ -60,12 +60,12 @@ class Home:
         self._moved(self)  # nowhere: every call checks this first
 
 
-_HOMES: weakref.WeakSet[Home] = weakref.WeakSet()
+_BOUND: weakref.WeakSet[LoopAffinity] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    for home in _HOMES:
-        home._left_behind()
+    for affinity in _BOUND:
+        affinity._left_behind()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

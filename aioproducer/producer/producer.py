@@ -33,7 +33,7 @@ from aioproducer.producer.diagnosis.explanation import Explanation, counted
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.hooks.hooks import Hooks
-from aioproducer.producer.loop_affinity import Home, here
+from aioproducer.producer.loop_affinity import LoopAffinity, here
 from aioproducer.producer.metric_reporters import Reporters
 from aioproducer.producer.parking.enqueue_wait import placed
 from aioproducer.producer.parking.parked_record import ParkedRecord
@@ -89,7 +89,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         self._random = Random()
         self._hooks = Hooks(self._config)
         super().__init__(here, hooked=self._hooks.any)
-        self._home = Home(self._moved)
+        self._affinity = LoopAffinity(self._moved)
         self._metrics = ProducerMetrics(
             self._config.client_id,
             buffer_memory=self._config.buffer_memory,
@@ -123,8 +123,8 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         """Binds to the running loop and starts the Sender; does not wait for a broker. Starting twice is harmless."""
         if self._closing is not None:
             raise IllegalStateException("the producer is closed; make a new one")
-        if self._home.loop is not None:
-            self._home.check()
+        if self._affinity.loop is not None:
+            self._affinity.check()
             return
         loop = asyncio.get_running_loop()
         config = self._config
@@ -158,7 +158,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         if config.transactional_id is not None:
             self._transactions = self._sender.make_transactional()
         self._hooks.loop = loop
-        self._home.enter()
+        self._affinity.enter()
         self._sender.start()
         self._reporters.init(self)
 
@@ -186,9 +186,9 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
     async def _close_within(self, timeout: float | None) -> None:
         if timeout is not None and timeout < 0:
             raise IllegalArgumentException(f"the time-out of close is {timeout}; it must be 0 or more seconds, or None")
-        if self._home.loop is None:
+        if self._affinity.loop is None:
             return
-        self._home.check()
+        self._affinity.check()
         if self._closing is None:
             self._closing = start_task(self._close(), "aioproducer close")
         closing = self._closing
@@ -224,7 +224,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
                 await self._lane.stopped(grace)
             finally:
                 self._hooks.close()  # every record has ended; what follows may be cancelled
-                self._home.leave()
+                self._affinity.leave()
                 try:
                     await self._reporters.close(0.0)
                 finally:
@@ -244,7 +244,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         serialize: bool = True,
     ) -> Delivery:
         record = fields_of(topic, value, key, partition, timestamp_ms, headers)
-        self._home.check()
+        self._affinity.check()
         admitted = self._admission.let_in(*record, serialize=serialize)
         return admitted.delivery() if isinstance(admitted, ParkedRecord) else admitted
 
@@ -261,10 +261,10 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
     ) -> Coroutine[Any, Any, Delivery]:
         given = (topic, value, key, partition, timestamp_ms, headers)
         try:
-            self._home.check()
+            self._affinity.check()
         except IllegalStateException:  # another thread may make the coroutine, for the loop to run
-            return Enqueuing(None, partial(self._enqueue_at_home, *given, serialize=serialize))
-        loop = self._home.loop
+            return Enqueuing(None, partial(self._enqueue_on_loop, *given, serialize=serialize))
+        loop = self._affinity.loop
         try:
             record = fields_of(*given)
         except IllegalArgumentException as error:
@@ -282,8 +282,8 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
             forgotten=partial(self._lot.adopt, admitted),
         )
 
-    async def _enqueue_at_home(self, *given: Any, serialize: bool) -> Delivery:
-        self._home.check()
+    async def _enqueue_on_loop(self, *given: Any, serialize: bool) -> Delivery:
+        self._affinity.check()
         return await self._enqueue_otherwise(*given, serialize=serialize)
 
     async def _placed(self, record: ParkedRecord) -> Delivery:
@@ -300,13 +300,13 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
 
         Called within an interceptor, serializer, partitioner or delivery callback, it raises IllegalStateException.
         """
-        self._home.check()
+        self._affinity.check()
         self._hooks.check_outside("flush()")
         return self._sender.flush()
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
-        self._home.check()
+        self._affinity.check()
         return await self._sender.partitions_for(topic)
 
     def explain(self, topic: str, partition: int) -> Explanation:
@@ -314,7 +314,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
 
         Changes nothing. Its cost is proportional to the number of batches that have not ended: not for the hot path.
         """
-        self._home.check()
+        self._affinity.check()
         if not topic:
             raise IllegalArgumentException("the topic is empty")
         given: object = partition
@@ -332,7 +332,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
 
     def __repr__(self) -> str:
         """Client id, state and the amount not delivered, at constant cost."""
-        if not hasattr(self, "_home"):  # the constructor refused its configs
+        if not hasattr(self, "_affinity"):  # the constructor refused its configs
             return object.__repr__(self)
         config = self._config
         servers, more = config.bootstrap_servers[:3], len(config.bootstrap_servers) - 3
@@ -346,10 +346,10 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         if self._closing is not None and self._closing.done():
             yield "closed"
             return
-        if self._home.loop is None:
+        if self._affinity.loop is None:
             yield "not started"
             return
-        if self._home.forked:
+        if self._affinity.forked:
             yield "started in another process"
             return
         fatal = self._sender.fatal
@@ -378,7 +378,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
             self._hooks,
             self._metrics,
             self._failures,
-            check_place=self._home.check,
+            check_place=self._affinity.check,
         )
 
     def _one_by_one(self, *, serialize: bool) -> bool:
@@ -389,7 +389,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         given: object = topic
         if not isinstance(given, str) or not given:
             raise IllegalArgumentException(f"the topic is {topic!r:.100}; it must be the name of one")
-        self._home.check()
+        self._affinity.check()
         self._admission.check_open()
         hooked = self._one_by_one(serialize=serialize)
         return BulkSend(topic, self._accumulator, self._admission, self._lot, hooked=hooked, serialize=serialize)
@@ -398,11 +398,11 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         self._metrics.transactional_call(call, seconds)
 
     def _seconds(self) -> float:
-        loop = self._home.loop
+        loop = self._affinity.loop
         return 0.0 if loop is None else loop.time()
 
     def _transactional(self, call: str) -> TransactionManager:
-        self._home.check()
+        self._affinity.check()
         self._hooks.check_outside(call)
         if self._closing is not None:
             raise IllegalStateException("the producer is closed; make a new one")

@@ -21,7 +21,7 @@ from aioproducer.types import Headers, ProducerRecord
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordCalls(Generic[K, V]):
-    """A mixin of the producer, usable only at home, as ``here()`` shows (``loop_affinity.py``)."""
+    """A mixin of the producer, usable only on the producer's loop, as ``here()`` shows (``loop_affinity.py``)."""
 
     def __init__(self, here: Callable[[], object], *, hooked: bool) -> None:
         self._here = here
@@ -31,7 +31,7 @@ class RecordCalls(Generic[K, V]):
         self._accumulator: RecordAccumulator
 
     def _moved(self, mark: object) -> None:
-        """Sets the value that ``here()`` returns at home and nowhere else."""
+        """Sets the value that ``here()`` returns on the producer's loop and nowhere else."""
         self._mark = mark
 
     def _send_otherwise(

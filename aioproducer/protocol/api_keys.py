@@ -88,7 +88,7 @@ class Api(NamedTuple):
     """In bytes: of an answer that does not grow with topics, partitions, groups or records, little."""
 
 
-NEVER = 2**15 - 1
+NEVER_THROTTLED = 2**15 - 1
 """Nobody is throttled before it is known who he is."""
 
 
@@ -106,7 +106,7 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.SYNC_GROUP: Api(SyncGroupRequest, SyncGroupResponse, 2),
     ApiKey.DESCRIBE_GROUPS: Api(DescribeGroupsRequest, DescribeGroupsResponse, 2),
     ApiKey.LIST_GROUPS: Api(ListGroupsRequest, ListGroupsResponse, 2),
-    ApiKey.SASL_HANDSHAKE: Api(SaslHandshakeRequest, SaslHandshakeResponse, NEVER, SMALL_RESPONSE),
+    ApiKey.SASL_HANDSHAKE: Api(SaslHandshakeRequest, SaslHandshakeResponse, NEVER_THROTTLED, SMALL_RESPONSE),
     ApiKey.API_VERSIONS: Api(ApiVersionsRequest, ApiVersionsResponse, 2, VERSIONS_RESPONSE),
     ApiKey.CREATE_TOPICS: Api(CreateTopicsRequest, CreateTopicsResponse, 3),
     ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse, 2),
@@ -122,7 +122,7 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.DELETE_ACLS: Api(DeleteAclsRequest, DeleteAclsResponse, 1),
     ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse, 2),
     ApiKey.ALTER_CONFIGS: Api(AlterConfigsRequest, AlterConfigsResponse, 1),
-    ApiKey.SASL_AUTHENTICATE: Api(SaslAuthenticateRequest, SaslAuthenticateResponse, NEVER, SMALL_RESPONSE),
+    ApiKey.SASL_AUTHENTICATE: Api(SaslAuthenticateRequest, SaslAuthenticateResponse, NEVER_THROTTLED, SMALL_RESPONSE),
     ApiKey.CREATE_PARTITIONS: Api(CreatePartitionsRequest, CreatePartitionsResponse, 1),
     ApiKey.DELETE_GROUPS: Api(DeleteGroupsRequest, DeleteGroupsResponse, 1),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),

@@ -219,7 +219,7 @@ class MockProducer(KafkaProducer[K, V]):
 
     @property
     def _mock(self) -> MockSender:
-        if self._home.loop is None:
+        if self._affinity.loop is None:
             raise IllegalStateException("the mock is not started: use async with, or await producer.start()")
         sender: Any = self._sender
         assert isinstance(sender, MockSender)
@@ -259,7 +259,7 @@ class MockProducer(KafkaProducer[K, V]):
             self._hooks,
             self._metrics,
             self._failures,
-            check_place=self._home.check,
+            check_place=self._affinity.check,
         )
 
     def _sent(self, record: ProducerRecord) -> None:

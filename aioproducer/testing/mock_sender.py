@@ -18,12 +18,12 @@ from aioproducer.producer.accumulator.wait_all import all_ended
 from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.reason import Reason
-from aioproducer.producer.parking.enqueue_wait import tell_all_settled
+from aioproducer.producer.parking.enqueue_wait import notify_all_settled
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.tasks.own_task import start_task
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_transactions import MockTransactions
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 from aioproducer.types import PartitionInfo, ProducerRecord, TopicPartition
 
 NODE = 0
@@ -130,7 +130,9 @@ class MockSender:
     def _look(self) -> None:
         """Wakes callers whose records have been placed or have failed, and sees to max.block.ms of the others."""
         if self._lot.settled and (self._notifying is None or self._notifying.done()):
-            self._notifying = start_task(tell_all_settled(self._lot, Turn(self._loop)), "aioproducer mock notify")
+            self._notifying = start_task(
+                notify_all_settled(self._lot, TimeSlice(self._loop)), "aioproducer mock notify"
+            )
         if self._timer is not None:
             self._timer.cancel()
         deadline = self._lot.next_deadline()
@@ -213,7 +215,7 @@ class MockSender:
             self._fail(*self._take_next(), error, Outcome.NOT_SENT, aborted=True)
 
     def _tell_failures(self) -> None:
-        self._failures.tell(self._loop.time())
+        self._failures.write(self._loop.time())
 
     async def flush(self) -> None:
         """Delivers every record, and returns when those that wait have ended, too."""

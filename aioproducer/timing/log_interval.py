@@ -20,6 +20,6 @@ class LogInterval:
         """When there may be another line of this kind; 0 if there was none."""
         return self._next.get(kind, 0.0)
 
-    def told(self, kind: Hashable, now: float) -> None:
+    def logged(self, kind: Hashable, now: float) -> None:
         """There is one now."""
         self._next[kind] = now + INTERVAL

@@ -10,7 +10,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.apache_kafka import ApacheKafka, KafkaTools, KafkaUnavailable, fetch_kafka
 from aioproducer.testing.pytest_kafka import running_kafka
 
-from .asker import Asker
+from .kafka_comparison import ComparedBroker
 from .raw_client import Connect, RawClient
 
 
@@ -48,14 +48,14 @@ def kafka() -> Iterator[ApacheKafka]:
 
 
 @pytest.fixture
-async def pair(kafka: ApacheKafka) -> AsyncIterator[tuple[Asker, Asker]]:
+async def pair(kafka: ApacheKafka) -> AsyncIterator[tuple[ComparedBroker, ComparedBroker]]:
     """A connection to the embedded broker, as it was before KIP-1269, and one to Apache Kafka."""
     async with EmbeddedCluster(old_nodes=[0]) as cluster:
         brokers = (cluster.bootstrap_servers, kafka.bootstrap_servers)
-        askers = [Asker(await RawClient.connect(servers)) for servers in brokers]
-        yield askers[0], askers[1]
-        for asker in askers:
-            await asker.client.close()
+        compared = [ComparedBroker(await RawClient.connect(servers)) for servers in brokers]
+        yield compared[0], compared[1]
+        for broker in compared:
+            await broker.client.close()
 
 
 @pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])

@@ -1,5 +1,5 @@
 """What clients may do on the embedded broker and on Apache Kafka, both with Kafka's StandardAuthorizer: request by
-request, as a user to whom ACLs are granted bit by bit (see ``asker.py``)."""
+request, as a user to whom ACLs are granted bit by bit (see ``kafka_comparison.py``)."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ from aioproducer.security.jaas import PLAIN_LOGIN_MODULE
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
 
-from .asker import GROUP, NOT_YET, TRANSACTION, Asker
 from .batches import make_batch
+from .kafka_comparison import GROUP, NOT_YET, TRANSACTION, ComparedBroker
 from .raw_client import RawClient
 from .sasl import log_in
 
@@ -109,7 +109,7 @@ CONFIGS = {
 class Both:
     """A super user and alice, on one broker."""
 
-    def __init__(self, root: Asker, user: Asker) -> None:
+    def __init__(self, root: ComparedBroker, user: ComparedBroker) -> None:
         self.root, self.user = root, user
 
     async def allow(self, *acls: AclCreation) -> list[int]:
@@ -172,7 +172,7 @@ async def both(guarded_kafka: ApacheKafka) -> AsyncIterator[tuple[Both, Both]]:
         ):
             user = await RawClient.connect(users)
             await log_in(user, "alice", PASSWORDS["alice"])
-            pairs.append(Both(Asker(await RawClient.connect(root)), Asker(user)))
+            pairs.append(Both(ComparedBroker(await RawClient.connect(root)), ComparedBroker(user)))
         for one in pairs:
             await one.deny_all()
         yield pairs[0], pairs[1]

@@ -1,4 +1,4 @@
-"""What admin clients ask of the embedded broker and of Apache Kafka, request by request (see ``asker.py``)."""
+"""What admin clients ask of the embedded broker and of Apache Kafka, request by request (see ``kafka_comparison.py``)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from aioproducer.records.record_batch import read_batches
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 
-from .asker import Asker, same
 from .batches import NOW_MS, make_batch
+from .kafka_comparison import ComparedBroker, same
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
 
@@ -59,13 +59,13 @@ def name_of(code: int) -> str:
     return ErrorCode(code).name
 
 
-async def node_id(broker: Asker) -> int:
+async def node_id(broker: ComparedBroker) -> int:
     (node,) = (await broker.client.request(MetadataRequest(topics=[]), 12)).brokers
     return int(node.node_id)
 
 
-async def test_create_partitions(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_create_partitions(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("grows", 2)
         node = await node_id(broker)
 
@@ -109,8 +109,8 @@ async def test_create_partitions(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_delete_records(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_delete_records(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("shrinks")
         for _ in range(3):
             await broker.produce("shrinks", make_batch(b"a", b"b"))
@@ -139,8 +139,8 @@ async def test_delete_records(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_cleanup_policies(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_cleanup_policies(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         writer = RecordWriter()
         writer.append(0, 0, b"key", b"value", None)
         body = writer.freeze()
@@ -159,11 +159,11 @@ async def test_cleanup_policies(pair: tuple[Asker, Asker]) -> None:
 
 
 @pytest.mark.parametrize("codec", ["uncompressed", "gzip", "snappy", "lz4", "zstd", "producer"])
-async def test_the_codec_of_a_topic(pair: tuple[Asker, Asker], codec: str) -> None:
+async def test_the_codec_of_a_topic(pair: tuple[ComparedBroker, ComparedBroker], codec: str) -> None:
     """What is appended and what it is read as; that the batch is of this codec is looked at below the records."""
     topic = f"packed-{codec}"
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic, compression_type=codec, max_message_bytes="500")
         told: list[Any] = [
             (str(source), await broker.produce(topic, make_batch(*values, codec=source)))
@@ -182,8 +182,8 @@ async def test_the_codec_of_a_topic(pair: tuple[Asker, Asker], codec: str) -> No
     await same(pair, case)
 
 
-async def test_topics_by_name_and_id(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_topics_by_name_and_id(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         first, second = await broker.create("by-both"), await broker.create("by-id")
         told: list[Any] = []
         for states in (
@@ -214,8 +214,8 @@ async def test_topics_by_name_and_id(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_what_is_told_of_a_new_topic(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_what_is_told_of_a_new_topic(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         told: list[Any] = []
         for version in range(2, 8):
             for validate_only in (True, False):
@@ -246,8 +246,8 @@ async def test_what_is_told_of_a_new_topic(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_cluster(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_cluster(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         told: list[Any] = []
         for version in range(3):
             for kind in (1, 2, 0, 7) if version else (1,):
@@ -281,10 +281,10 @@ async def test_cluster(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_configs_all_at_once(pair: tuple[Asker, Asker]) -> None:
+async def test_configs_all_at_once(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     """AlterConfigs, which replaces all configs of a resource."""
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("replaced", retention_ms="5", max_message_bytes="6000")
         told: list[Any] = []
 
@@ -326,10 +326,10 @@ async def test_configs_all_at_once(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_configs_of_groups_and_client_metrics(pair: tuple[Asker, Asker]) -> None:
+async def test_configs_of_groups_and_client_metrics(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     group, metrics, logger = 32, 16, 8
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         node = str(await node_id(broker))
         told: list[Any] = []
 
@@ -375,8 +375,8 @@ async def test_configs_of_groups_and_client_metrics(pair: tuple[Asker, Asker]) -
     await same(pair, case)
 
 
-async def test_quotas(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_quotas(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         told: list[Any] = []
 
         async def alter(
@@ -473,8 +473,8 @@ async def test_quotas(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_scram_users(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_scram_users(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         told: list[Any] = []
 
         async def alter(deletions: list[tuple[str, int]], upsertions: list[tuple[str, int, int, bytes, bytes]]) -> Any:

@@ -1,4 +1,4 @@
-"""The embedded broker and Apache Kafka, asked the same (see ``asker.py``)."""
+"""The embedded broker and Apache Kafka, asked the same (see ``kafka_comparison.py``)."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import read_batches
 from aioproducer.records.record_batch_header import encode_batch_header
 
-from .asker import Asker, same
 from .batches import NOW_MS, make_batch, make_body
+from .kafka_comparison import ComparedBroker, same
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
 
@@ -105,10 +105,10 @@ BATCHES: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("kind", BATCHES)
-async def test_batches(pair: tuple[Asker, Asker], kind: str) -> None:
+async def test_batches(pair: tuple[ComparedBroker, ComparedBroker], kind: str) -> None:
     topic = "batches-" + kind.replace(" ", "-")
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic)
         first = await broker.produce(topic, BATCHES[kind])
         return [first, await broker.list_offset(topic, -1), await broker.produce(topic, make_batch(b"next"))]
@@ -117,8 +117,8 @@ async def test_batches(pair: tuple[Asker, Asker], kind: str) -> None:
 
 
 @pytest.mark.parametrize("version", range(3, 13))
-async def test_zstd_by_version(pair: tuple[Asker, Asker], version: int) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_zstd_by_version(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         topic = f"zstd-{version}"
         await broker.create(topic)
         return [await broker.produce(topic, make_batch(b"a", codec=CompressionType.ZSTD), version)]
@@ -127,8 +127,8 @@ async def test_zstd_by_version(pair: tuple[Asker, Asker], version: int) -> None:
 
 
 @pytest.mark.parametrize("acks", [0x7FFF, 2, 1, -1, -2])
-async def test_acks(pair: tuple[Asker, Asker], acks: int) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_acks(pair: tuple[ComparedBroker, ComparedBroker], acks: int) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         topic = f"acks-{acks}"
         await broker.create(topic)
         return [await broker.produce(topic, make_batch(b"a"), acks=acks), await broker.list_offset(topic, -1)]
@@ -136,7 +136,7 @@ async def test_acks(pair: tuple[Asker, Asker], acks: int) -> None:
     await same(pair, case)
 
 
-async def test_idempotent_sequences(pair: tuple[Asker, Asker]) -> None:
+async def test_idempotent_sequences(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     """Each step: producer, epoch, first sequence, records."""
     steps = [
         (1, 0, 0, 3),
@@ -167,7 +167,7 @@ async def test_idempotent_sequences(pair: tuple[Asker, Asker]) -> None:
         (4, 0, 2**31 - 2, 5),
     ]
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("sequences")
         answers = []
         for producer, epoch, sequence, count in steps:
@@ -187,8 +187,8 @@ async def test_idempotent_sequences(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_log_append_time(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_log_append_time(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("stamped", message_timestamp_type="LogAppendTime")
         error, offset, first = await broker.produce("stamped", make_batch(b"a", **IDEMPOTENT))
         again = await broker.produce("stamped", make_batch(b"a", **IDEMPOTENT))
@@ -201,8 +201,8 @@ async def test_log_append_time(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_small_batches_only(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_small_batches_only(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("small", max_message_bytes="100")
         return [await broker.produce("small", make_batch(bytes(size))) for size in range(20, 60)]
 
@@ -210,8 +210,8 @@ async def test_small_batches_only(pair: tuple[Asker, Asker]) -> None:
     assert {answer[0] for answer in answers} == {"NONE", "MESSAGE_TOO_LARGE"}
 
 
-async def test_unknown_topics_and_partitions(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_unknown_topics_and_partitions(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("known")
         by_id = TopicProduceData(topic_id=NO_ID, partition_data=[PartitionProduceData(0, make_batch(b"a"))])
         response = await broker.client.request(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[by_id]), 13)
@@ -230,8 +230,8 @@ async def test_unknown_topics_and_partitions(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_offsets(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_offsets(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("offsets")
         empty = [await broker.list_offset("offsets", timestamp) for timestamp in (-1, -2, -3, -4, 0)]
         for first, count in ((1000, 3), (500, 2), (2000, 1)):
@@ -252,8 +252,8 @@ async def test_offsets(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_fetches(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_fetches(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         topic_id = await broker.create("fetches")
         empty = await broker.fetch("fetches", 0)
         for first in (1000, 2000, 3000):
@@ -272,8 +272,8 @@ async def test_fetches(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_leader_epochs(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_leader_epochs(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("epochs")
         empty = [await broker.end_of_epoch("epochs", epoch) for epoch in (-1, 0, 1)]
         await broker.produce("epochs", make_batch(b"a", b"b"))
@@ -288,8 +288,8 @@ async def test_leader_epochs(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_metadata(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_metadata(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("metadata")
         names = ["metadata", "unknown-topic", "no/name", "", "x" * 250, "."]
         answers: list[Any] = []
@@ -354,8 +354,8 @@ async def test_metadata(pair: tuple[Asker, Asker]) -> None:
     ],
     ids=str,
 )
-async def test_create_topics(pair: tuple[Asker, Asker], topic: CreatableTopic) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_create_topics(pair: tuple[ComparedBroker, ComparedBroker], topic: CreatableTopic) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         existing = [CreatableTopic(name, 1, 1) for name in ("there", "colli_sion")]
         await broker.client.request(CreateTopicsRequest(existing), 7)
         response = await broker.client.request(CreateTopicsRequest([topic], validate_only=True), 7)
@@ -367,16 +367,16 @@ async def test_create_topics(pair: tuple[Asker, Asker], topic: CreatableTopic) -
     await same(pair, case)
 
 
-async def test_create_a_topic_twice_in_one_request(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_create_a_topic_twice_in_one_request(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         request = CreateTopicsRequest([CreatableTopic("same", 1, 1), CreatableTopic("same", 2, 1)])
         return [(result.name, result.error_code) for result in (await broker.client.request(request, 7)).topics]
 
     await same(pair, case)
 
 
-async def test_delete_topics(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_delete_topics(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         topic_id = await broker.create("deleted")
         answers = []
         for wanted in (
@@ -392,8 +392,8 @@ async def test_delete_topics(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_producer_ids(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_producer_ids(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         answers = []
         for version in range(6):
             request = InitProducerIdRequest(None, 2**31 - 1)
@@ -406,16 +406,16 @@ async def test_producer_ids(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_coordinators_of_another_kind(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_coordinators_of_another_kind(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         response = await broker.client.request(FindCoordinatorRequest(key_type=7, coordinator_keys=["a"]), 6)
         return [(found.key, found.error_code) for found in response.coordinators]
 
     await same(pair, case)
 
 
-async def test_api_versions(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_api_versions(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         frame = b"\x00\x12\x00\x63\x00\x00\x00\x07\x00\x03new\x00" + b"whatever comes with version 99"
         await broker.client.send_bytes(len(frame).to_bytes(4, "big") + frame)
         answers: list[Any] = [await broker.client.receive(ApiKey.API_VERSIONS, 0)]
@@ -479,8 +479,8 @@ async def test_api_versions(pair: tuple[Asker, Asker]) -> None:
         "endless array",
     ],
 )
-async def test_bytes_that_close_the_connection(pair: tuple[Asker, Asker], data: bytes) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_bytes_that_close_the_connection(pair: tuple[ComparedBroker, ComparedBroker], data: bytes) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.client.send_bytes(data)
         return [await broker.client.is_closed()]
 
@@ -518,7 +518,7 @@ defaults of the mechanisms and of the types of stores are Java's, and it can cha
 It has no limit for the size of a group, and leaves the last two to its authorizer."""
 
 
-async def described(broker: Asker, kind: int, name: str, *keys: str) -> Any:
+async def described(broker: ComparedBroker, kind: int, name: str, *keys: str) -> Any:
     request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, list(keys) or None)], include_synonyms=True)
     (result,) = (await broker.client.request(request, 4)).results
     configs = {
@@ -540,8 +540,8 @@ async def described(broker: Asker, kind: int, name: str, *keys: str) -> Any:
     return ErrorCode(result.error_code).name, configs
 
 
-async def test_describe_configs(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_describe_configs(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("described", cleanup_policy="compact", max_message_bytes=" 5000")
         metadata = await broker.client.request(MetadataRequest(topics=[]), 12)
         (node,) = metadata.brokers
@@ -564,7 +564,7 @@ ConfigChanges = tuple[int, str, list[tuple[str, int, str | None]]]
 """Kind and name of a resource; of each change the name of the config, the operation and the value."""
 
 
-async def altered(broker: Asker, *resources: ConfigChanges) -> Any:
+async def altered(broker: ComparedBroker, *resources: ConfigChanges) -> Any:
     wanted = [
         AlterConfigsResource(kind, name, [AlterableConfig(*change) for change in changes])
         for kind, name, changes in resources
@@ -598,11 +598,14 @@ async def altered(broker: Asker, *resources: ConfigChanges) -> Any:
     ids=str,
 )
 async def test_alter_topic_configs(
-    pair: tuple[Asker, Asker], request: pytest.FixtureRequest, name: str, changes: list[tuple[str, int, str | None]]
+    pair: tuple[ComparedBroker, ComparedBroker],
+    request: pytest.FixtureRequest,
+    name: str,
+    changes: list[tuple[str, int, str | None]],
 ) -> None:
     topic = f"altered-{abs(hash(request.node.name))}"
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic, max_message_bytes="5000")
         asked = topic if name == "altered" else name
         # Kafka's broker hears of configs and their changes from its controller a moment later; ours has them already.
@@ -618,8 +621,8 @@ async def test_alter_topic_configs(
     await same(pair, case)
 
 
-async def test_alter_broker_configs(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_alter_broker_configs(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         metadata = await broker.client.request(MetadataRequest(topics=[]), 12)
         own = str(metadata.brokers[0].node_id)
         other = str(metadata.brokers[0].node_id + 1)
@@ -651,10 +654,10 @@ async def test_alter_broker_configs(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_a_listeners_own_configs(pair: tuple[Asker, Asker]) -> None:
+async def test_a_listeners_own_configs(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     connections, threads = "listener.name.plaintext.max.connections", "listener.name.plaintext.num.network.threads"
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         metadata = await broker.client.request(MetadataRequest(topics=[]), 12)
         own = str(metadata.brokers[0].node_id)
         codes = []
@@ -681,18 +684,18 @@ async def test_a_listeners_own_configs(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_a_resource_twice_in_one_request(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_a_resource_twice_in_one_request(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         change: ConfigChanges = TOPIC_RESOURCE, "twice", [("retention.ms", 0, "5")]
         return await altered(broker, change, change)
 
     await same(pair, case)
 
 
-async def test_groups(pair: tuple[Asker, Asker]) -> None:
+async def test_groups(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     protocols = [JoinGroupRequestProtocol("range", b"m"), JoinGroupRequestProtocol("sticky", b"n")]
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         client = broker.client
         while (await client.request(FindCoordinatorRequest(coordinator_keys=["g"]), 6)).coordinators[0].error_code:
             pass  # Kafka makes the topic of the offsets first
@@ -766,8 +769,8 @@ async def test_groups(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_a_partition_twice_in_one_request(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_a_partition_twice_in_one_request(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("doubled", 2)
         batches = [(0, b"a"), (1, b"b"), (0, b"c")]
         data = [
@@ -799,8 +802,8 @@ async def test_a_partition_twice_in_one_request(pair: tuple[Asker, Asker]) -> No
     assert read == [(0, [b"c"]), (1, [b"b"])]
 
 
-async def test_too_many_partitions_at_once(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_too_many_partitions_at_once(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         results = []
         for counts in ((10_001,), (5000, 5001), (2**31 - 1,)):
             topics = [CreatableTopic(f"many{index}", count, 1) for index, count in enumerate(counts)]

@@ -18,8 +18,8 @@ from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, Fe
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.records.record_batch import read_batches
 
-from .asker import Asker, same
 from .batches import make_batch
+from .kafka_comparison import ComparedBroker, same
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
 
@@ -30,7 +30,7 @@ ROUNDS = 60
 class Fetching:
     """One client's session."""
 
-    def __init__(self, broker: Asker, topic: str, topic_id: UUID, version: int) -> None:
+    def __init__(self, broker: ComparedBroker, topic: str, topic_id: UUID, version: int) -> None:
         self.broker = broker
         self.version = version
         self.topic = (topic, ZERO_UUID) if version < 13 else ("", topic_id)
@@ -67,8 +67,8 @@ class Fetching:
 
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
 @pytest.mark.parametrize("seed", range(5))
-async def test_any_conversation(pair: tuple[Asker, Asker], seed: int, version: int) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_any_conversation(pair: tuple[ComparedBroker, ComparedBroker], seed: int, version: int) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         random, name = Random(seed), f"sessions-{seed}-{version}"
         topic_id = await broker.create(name, PARTITIONS)
         fetching = Fetching(broker, name, topic_id, version)

@@ -1,4 +1,4 @@
-"""Groups and their offsets on the embedded broker and on Apache Kafka, request by request (see ``asker.py``)."""
+"""Groups and their offsets on the embedded broker and on Apache Kafka, request by request (see ``kafka_comparison.py``)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from aioproducer.protocol.messages.offset_fetch import (
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from aioproducer.protocol.primitives import ZERO_UUID
 
-from .asker import GROUP, Asker, same
+from .kafka_comparison import GROUP, ComparedBroker, same
 from .raw_client import RawClient
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
@@ -52,7 +52,7 @@ def name_of(code: int) -> str:
 class Group:
     """What is asked of a group's coordinator."""
 
-    def __init__(self, broker: Asker, group_id: str) -> None:
+    def __init__(self, broker: ComparedBroker, group_id: str) -> None:
         self.broker = broker
         self.id = group_id
 
@@ -136,15 +136,15 @@ class Group:
         return name_of(answer.results[0].error_code)
 
 
-async def found(broker: Asker, group_id: str) -> Group:
+async def found(broker: ComparedBroker, group_id: str) -> Group:
     await broker.find_coordinator(group_id, GROUP)
     group = Group(broker, group_id)
     await group.described()  # it has been read
     return group
 
 
-async def test_offsets_without_members(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_offsets_without_members(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         topic_id = await broker.create("committed", 2)
         group = await found(broker, "offsets")
         told: list[Any] = []
@@ -227,8 +227,8 @@ async def test_offsets_without_members(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_several_groups_in_one_request(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_several_groups_in_one_request(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         topic_id = await broker.create("several")
         one, other = await found(broker, "several-1"), await found(broker, "several-2")
         told: list[Any] = [await one.commit("several", 1), await other.commit("several", 2)]
@@ -258,10 +258,10 @@ async def test_several_groups_in_one_request(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_offsets_of_a_topic_that_is_deleted(pair: tuple[Asker, Asker]) -> None:
+async def test_offsets_of_a_topic_that_is_deleted(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     """They go with it: a topic of the same name begins without."""
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("goes")
         await broker.create("stays")
         group = await found(broker, "offsets-of-a-deleted-topic")
@@ -346,7 +346,9 @@ class Member:
         return name_of(answer.error_code), [(one.group_instance_id, name_of(one.error_code)) for one in answer.members]
 
 
-async def with_members(broker: Asker, group_id: str, instances: list[str | None], case: Callable[..., Any]) -> Any:
+async def with_members(
+    broker: ComparedBroker, group_id: str, instances: list[str | None], case: Callable[..., Any]
+) -> Any:
     """Each of the case's members has its own connection."""
     host, port = broker.client.writer.get_extra_info("peername")[:2]
     clients = [await RawClient.connect(f"{host}:{port}") for _ in instances]
@@ -360,7 +362,7 @@ async def with_members(broker: Asker, group_id: str, instances: list[str | None]
             await client.close()
 
 
-async def test_two_members(pair: tuple[Asker, Asker]) -> None:
+async def test_two_members(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def conversation(group: Group, first: Member, second: Member) -> Any:
         await group.broker.create("two")
         told: list[Any] = [await first.join(), await first.join()]
@@ -403,7 +405,7 @@ async def test_two_members(pair: tuple[Asker, Asker]) -> None:
     await same(pair, lambda broker: with_members(broker, "two-members", [None, None], conversation))
 
 
-async def test_static_members(pair: tuple[Asker, Asker]) -> None:
+async def test_static_members(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def conversation(group: Group, first: Member, second: Member, again: Member) -> Any:
         told: list[Any] = [await first.join()]
         told.append(await first.sync((first.id, b"one")))
@@ -451,7 +453,7 @@ async def test_static_members(pair: tuple[Asker, Asker]) -> None:
 
 
 @pytest.mark.parametrize("version", range(2, 10))
-async def test_joining_by_version(pair: tuple[Asker, Asker], version: int) -> None:
+async def test_joining_by_version(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
     async def conversation(group: Group, member: Member) -> Any:
         told: list[Any] = [await member.join(version)]
         if told[0][0] == "MEMBER_ID_REQUIRED":

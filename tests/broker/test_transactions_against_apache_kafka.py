@@ -1,4 +1,4 @@
-"""Transactions on the embedded broker and on Apache Kafka, request by request (see ``asker.py``)."""
+"""Transactions on the embedded broker and on Apache Kafka, request by request (see ``kafka_comparison.py``)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 
-from .asker import GROUP, TRANSACTION, Asker, same
 from .batches import make_batch
+from .kafka_comparison import GROUP, TRANSACTION, ComparedBroker, same
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
 
@@ -40,7 +40,7 @@ NOW_MS = time.time_ns() // 1_000_000
 class Transactional:
     """What a producer with a transactional id asks. Producer ids are named in the order in which they come up."""
 
-    def __init__(self, broker: Asker, transactional_id: str) -> None:
+    def __init__(self, broker: ComparedBroker, transactional_id: str) -> None:
         self.broker = broker
         self.id = transactional_id
         self.identity = NOBODY
@@ -171,13 +171,13 @@ class Transactional:
         return code, high, stable, start, gone, values, end
 
 
-async def began(broker: Asker, transactional_id: str) -> Transactional:
+async def began(broker: ComparedBroker, transactional_id: str) -> Transactional:
     await broker.find_coordinator(transactional_id, TRANSACTION)
     return Transactional(broker, transactional_id)
 
 
-async def test_producer_ids_of_a_transactional_id(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_producer_ids_of_a_transactional_id(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         told: list[Any] = []
         for name, timeout_ms, had, version in (
             (None, 1000, (-1, -1), 5),
@@ -217,10 +217,10 @@ async def test_producer_ids_of_a_transactional_id(pair: tuple[Asker, Asker]) -> 
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-async def test_a_producer_id_for_an_open_transaction(pair: tuple[Asker, Asker], version: int) -> None:
+async def test_a_producer_id_for_an_open_transaction(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
     topic = f"open-{version}"
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic)
         told: list[Any] = []
         for why, change in (("none", None), ("same", 0), ("older", -1), ("newer", 1), ("other", 100_000)):
@@ -246,10 +246,10 @@ async def test_a_producer_id_for_an_open_transaction(pair: tuple[Asker, Asker], 
 
 
 @pytest.mark.parametrize("version", [2, 4, 5])
-async def test_the_end_of_a_transaction(pair: tuple[Asker, Asker], version: int) -> None:
+async def test_the_end_of_a_transaction(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
     topic = f"ends-{version}"
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic)
         one = await began(broker, topic)
         told: list[Any] = []
@@ -288,10 +288,10 @@ async def test_the_end_of_a_transaction(pair: tuple[Asker, Asker], version: int)
 
 
 @pytest.mark.parametrize("version", range(4))
-async def test_partitions_of_a_transaction(pair: tuple[Asker, Asker], version: int) -> None:
+async def test_partitions_of_a_transaction(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
     topic = f"added-{version}"
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic, 2)
         one = await began(broker, topic)
         await one.init()
@@ -327,10 +327,10 @@ async def test_partitions_of_a_transaction(pair: tuple[Asker, Asker], version: i
 
 
 @pytest.mark.parametrize("version", [3, 9, 11, 12])
-async def test_writing_in_a_transaction(pair: tuple[Asker, Asker], version: int) -> None:
+async def test_writing_in_a_transaction(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
     topic = f"written-{version}"
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic, 2)
         one = await began(broker, topic)
         await one.init()
@@ -367,11 +367,11 @@ async def test_writing_in_a_transaction(pair: tuple[Asker, Asker], version: int)
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
-async def test_what_is_read_of_transactions(pair: tuple[Asker, Asker], protocol: int) -> None:
+async def test_what_is_read_of_transactions(pair: tuple[ComparedBroker, ComparedBroker], protocol: int) -> None:
     topic = f"read-{protocol}"
     produce, end = (11, 3) if protocol == 1 else (12, 5)
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic)
         first, second = await began(broker, topic), await began(broker, f"{topic}-2")
         told: list[Any] = []
@@ -413,10 +413,10 @@ async def test_what_is_read_of_transactions(pair: tuple[Asker, Asker], protocol:
     await same(pair, case)
 
 
-async def test_offsets_of_a_transaction(pair: tuple[Asker, Asker]) -> None:
+async def test_offsets_of_a_transaction(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     topic = "sources"
 
-    async def case(broker: Asker) -> Any:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic, 2)
         one = await began(broker, "offsets-in-transactions")
         await broker.find_coordinator(one.id, GROUP)
@@ -474,8 +474,8 @@ async def test_offsets_of_a_transaction(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
-async def test_what_is_told_of_transactions(pair: tuple[Asker, Asker]) -> None:
-    async def case(broker: Asker) -> Any:
+async def test_what_is_told_of_transactions(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+    async def case(broker: ComparedBroker) -> Any:
         await broker.create("told", 2)
         ids = [f"told-{number}" for number in range(4)]
         each = [await began(broker, name) for name in ids]

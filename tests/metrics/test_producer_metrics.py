@@ -125,8 +125,8 @@ def test_what_waits_and_what_flushes() -> None:
     metrics = ProducerMetrics()
     metrics.flushed(1.5)
     metrics.flushed(0.5)
-    metrics.memory_wait.tell(True, 10.0)
-    metrics.metadata_wait.tell(True, 11.0)
+    metrics.memory_wait.set_waiting(True, 10.0)
+    metrics.metadata_wait.set_waiting(True, 11.0)
     found = metrics.snapshot(12.0)
     assert found["flush-time-ns-total"] == 2e9
     assert (found["bufferpool-wait-time-ns-total"], found["metadata-wait-time-ns-total"]) == (2e9, 1e9)

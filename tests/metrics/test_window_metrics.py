@@ -31,15 +31,15 @@ def test_windows_are_shown_where_they_are_not_the_default() -> None:
     metrics = ProducerMetrics("me")
     windows = InFlightWindows(metrics.windows)
     first, second = make_queue(0), make_queue(1)
-    windows.told(first, 1, 5)
+    windows.announced(first, 1, 5)
     assert (published(metrics), counts(metrics)) == ({}, (0, 0))
-    windows.told(first, 1, 20)
-    windows.told(first, 1, 20)
-    windows.told(second, 1, 7)
+    windows.announced(first, 1, 20)
+    windows.announced(first, 1, 20)
+    windows.announced(second, 1, 7)
     assert (published(metrics), counts(metrics)) == ({"0": (20, 0), "1": (7, 0)}, (2, 0))
-    windows.told(first, 1, 5)
+    windows.announced(first, 1, 5)
     assert (published(metrics), counts(metrics)) == ({"1": (7, 0)}, (3, 0))
-    windows.told(first, 1, 30)
+    windows.announced(first, 1, 30)
     windows.leader_changed(first)
     assert (published(metrics), counts(metrics)) == ({"1": (7, 0)}, (4, 1))
     windows.connection_lost(1)
@@ -50,15 +50,15 @@ def test_a_topic_that_is_forgotten_loses_them_until_it_is_used_again() -> None:
     metrics = ProducerMetrics("me")
     windows, queues = InFlightWindows(metrics.windows), [make_queue(0), make_queue(1)]
     for queue in queues:
-        windows.told(queue, 1, 20)
+        windows.announced(queue, 1, 20)
     metrics.keep_topics({"t"})
     assert published(metrics) == {"0": (20, 0), "1": (20, 0)}
     metrics.keep_topics({"u"})
     assert published(metrics) == {}
     windows.leader_changed(queues[1])
     metrics.keep_topics({"t", "u"})
-    windows.told(queues[0], 1, 20)  # nothing new
+    windows.announced(queues[0], 1, 20)  # nothing new
     assert published(metrics) == {"0": (20, 0)}
     metrics.keep_topics({"u"})
-    windows.told(queues[0], 1, 30)
+    windows.announced(queues[0], 1, 30)
     assert published(metrics) == {"0": (30, 0)}

@@ -552,7 +552,7 @@ async def turns(scene: Scene) -> int:
 def shortest_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     if COMPILED:
         pytest.skip("compiled code has the length of a turn in it")
-    monkeypatch.setattr(turn, "TURN", 0.0)
+    monkeypatch.setattr(turn, "TIME_SLICE", 0.0)
 
 
 @pytest.mark.usefixtures("shortest_turns")

@@ -283,12 +283,12 @@ def test_a_leader_told_by_a_response() -> None:
     metadata = known(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3)))
     new = Node(9, Address("new", 1))
     before = metadata.cluster
-    assert metadata.leaders_told([("t", 0, 2, 3)], []) == []  # no news
-    assert metadata.leaders_told([("t", 0, 2, 2)], []) == []  # older
-    assert metadata.leaders_told([("t", 0, 9, 4)], []) == []  # nobody knows where that is
-    assert metadata.leaders_told([("u", 0, 2, 9), ("t", 7, 2, 9), ("t", -1, 2, 9)], []) == []
+    assert metadata.learn_leaders([("t", 0, 2, 3)], []) == []  # no news
+    assert metadata.learn_leaders([("t", 0, 2, 2)], []) == []  # older
+    assert metadata.learn_leaders([("t", 0, 9, 4)], []) == []  # nobody knows where that is
+    assert metadata.learn_leaders([("u", 0, 2, 9), ("t", 7, 2, 9), ("t", -1, 2, 9)], []) == []
     assert metadata.cluster is before
-    (moved,) = metadata.leaders_told([("t", 0, 9, 4), ("t", 1, 2, 3)], [new])
+    (moved,) = metadata.learn_leaders([("t", 0, 9, 4), ("t", 1, 2, 3)], [new])
     assert (moved.partition, moved.leader, moved.leader_epoch) == (0, 9, 4)
     assert leaders(metadata) == [9, 1]
     assert metadata.cluster.nodes[9] == new
@@ -385,12 +385,12 @@ def test_leaders_that_are_told_meanwhile_are_not_forgotten() -> None:
     steps = metadata.updating(response(topic("t", *(partition(number, 2, 4) for number in range(300)))), 1)
     for _ in range(3):
         next(steps)
-    assert len(metadata.leaders_told([("t", 0, 2, 5), ("t", 7, 1, 6), ("t", 9, 9, 5)], [])) == 2
+    assert len(metadata.learn_leaders([("t", 0, 2, 5), ("t", 7, 1, 6), ("t", 9, 9, 5)], [])) == 2
     exhaust(steps)
     assert [(info.leader, info.leader_epoch) for info in metadata.cluster.topics["t"].partitions[:10]] == [
         (2, 5), *[(2, 4)] * 6, (1, 6), (2, 4), (2, 4)
     ]  # fmt: skip
-    assert metadata.leaders_told([("t", 7, 2, 5)], []) == []
+    assert metadata.learn_leaders([("t", 7, 2, 5)], []) == []
 
 
 def test_a_topic_that_is_wanted_meanwhile_is_asked_for() -> None:

@@ -99,7 +99,7 @@ async def test_whoever_waits_for_a_node_hears_that_it_has_left_the_cluster(
     kafka = client.client
     # Nothing else may wake the waiter: the bootstrap links have come to rest, and node 0 stays as it is.
     while any(link.state is not LinkState.IDLE for link in kafka.links.values()):
-        await kafka.news.next()
+        await kafka.changes.next()
     monkeypatch.setattr(kafka.links.get(0), "want", lambda: None)
     waiting = asyncio.ensure_future(kafka.request(MetadataRequest(topics=[]), MetadataResponse, node_id=0))
     await asyncio.sleep(0)

@@ -31,7 +31,7 @@ from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 
 from .broker_model import Partition, Request, states_of
-from .parts import Accumulation
+from .standing_loop import Accumulation
 
 
 class Sent(NamedTuple):

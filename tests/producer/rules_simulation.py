@@ -39,7 +39,7 @@ from tests.support.exhaust import exhaust
 
 from . import broker_model
 from .broker_model import states_of
-from .parts import Accumulation
+from .standing_loop import Accumulation
 from .window_model import WindowModel
 
 NODES = (1, 2)
@@ -234,7 +234,7 @@ class RulesSimulation(Accumulation):
             handled = self.handled.pop(one.batch) if one.batch in self.handled else None
             code, offset = handled or self._produce(node, place, self._data(one), refused)
             self.models[place].announced(node, self.remembered[node])
-            self.windows.told(one.queue, node, self.remembered[node])
+            self.windows.announced(one.queue, node, self.remembered[node])
             self._ended(one, code, offset)
         self.woken = True
 

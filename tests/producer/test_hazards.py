@@ -25,7 +25,7 @@ from aioproducer.net.client import HEAD_START
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import read_batches
-from tests.producer.parts import sequences_of
+from tests.producer.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
@@ -415,7 +415,7 @@ INTERPRETED = (
     "aioproducer.producer.sender.explain",
     "aioproducer.producer.diagnosis.explanation",
     "aioproducer.producer.diagnosis.ledger",
-    "aioproducer.producer.diagnosis.timeline",
+    "aioproducer.producer.diagnosis.value_history",
     "aioproducer.producer.scheduling.wait_history",
     "aioproducer.producer.scheduling.topic_directory",
     "aioproducer.producer.scheduling.in_flight_windows",
@@ -484,7 +484,7 @@ async def everyday(bug: Planted) -> tuple[list[Any], list[BaseException]]:
             raised.append(direct)
         ended = await asyncio.gather(*deliveries.values(), return_exceptions=True)
         sys.settrace(None)
-        fatal = producer._sender.fatal if producer._home.loop is not None else None
+        fatal = producer._sender.fatal if producer._affinity.loop is not None else None
         if bug.raised and fatal is not None:
             with pytest.raises(IllegalStateException, match="Bug"):
                 _ = producer.send("t", b"refused")
@@ -791,7 +791,7 @@ async def test_a_partition_briefly_missing_from_metadata_goes_on_with_its_sequen
             async def partitions(count: int) -> None:
                 while len(await producer.partitions_for("t")) != count:
                     producer._sender._client.request_update()
-                    await producer._sender._client.news.next()
+                    await producer._sender._client.changes.next()
 
             _ = await producer.send("t", b"0", partition=1)
             cluster.broker.always(ApiKey.METADATA, edited(lambda response: response.topics[0].partitions.pop()))

@@ -7,17 +7,17 @@ import pytest
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer import loop_affinity as home
-from aioproducer.producer.loop_affinity import Home, here
+from aioproducer.producer.loop_affinity import LoopAffinity, here
 
 
-def test_before_it_is_entered_nobody_is_at_home() -> None:
+def test_before_it_is_entered_nobody_is_on_its_loop() -> None:
     with pytest.raises(IllegalStateException, match="not started"):
-        Home(lambda mark: None).check()
+        LoopAffinity(lambda mark: None).check()
 
 
 def test_it_is_the_loop_that_runs_when_it_is_entered() -> None:
     marks: list[object] = []
-    one = Home(marks.append)
+    one = LoopAffinity(marks.append)
 
     async def enter() -> None:
         one.enter()
@@ -43,9 +43,9 @@ async def test_another_thread_is_elsewhere_to_each_record() -> None:
     assert marks != [here()]
 
 
-async def test_a_fork_is_not_home(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fork_is_not_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     marks: list[object] = []
-    one, left = Home(marks.append), Home(marks.append)
+    one, left = LoopAffinity(marks.append), LoopAffinity(marks.append)
     for each in (one, left):
         each.enter()
     left.leave()

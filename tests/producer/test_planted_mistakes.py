@@ -13,7 +13,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
-from tests.producer.parts import sequences_of
+from tests.producer.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
 
 from .test_logs_together import LogsMachine
@@ -93,7 +93,7 @@ def what_is_resolved_leaves_the_window(patch: pytest.MonkeyPatch) -> None:
 
 
 def windows_never_shrink(patch: pytest.MonkeyPatch) -> None:
-    right = InFlightWindows.told
+    right = InFlightWindows.announced
 
     def wrong(self: InFlightWindows, queue: PartitionQueue, node: int, window: int) -> None:
         right(self, queue, node, max(window, sequences_of(queue).window))

@@ -10,8 +10,8 @@ from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch
 from aioproducer.producer.transactions.state import TransactionState, check_transition
 
 from . import broker_model
-from .parts import sequences_of
 from .rules_simulation import Place, RulesSimulation
+from .standing_loop import sequences_of
 
 S = TransactionState
 

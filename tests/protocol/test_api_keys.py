@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.api_keys import APIS, MAX_RESPONSE_SIZE, NEVER, SMALL_RESPONSE, VERSIONS_RESPONSE
+from aioproducer.protocol.api_keys import APIS, MAX_RESPONSE_SIZE, NEVER_THROTTLED, SMALL_RESPONSE, VERSIONS_RESPONSE
 from aioproducer.protocol.schema import Request, Response
 
 # What the broker and the clients rely on; Kafka 4.3.1 has the same, but for Produce 14 (KIP-1269).
@@ -58,7 +58,7 @@ def test_versions() -> None:
 
 def test_every_response_that_may_throttle_says_so() -> None:
     for api in APIS.values():
-        if api.client_throttles_from == NEVER:
+        if api.client_throttles_from == NEVER_THROTTLED:
             assert not hasattr(api.response(), "throttle_time_ms")
             continue
         assert api.request.MIN_VERSION <= api.client_throttles_from <= api.request.MAX_VERSION

@@ -100,7 +100,7 @@ class Acceptor:
         self._failures += 1
         now = self._now()
         if now >= self._log_interval.next(error.errno):
-            self._log_interval.told(error.errno, now)
+            self._log_interval.logged(error.errno, now)
             log.warning(
                 "accepting a connection on listener %s failed, %d times by now: %s",
                 self._listener,

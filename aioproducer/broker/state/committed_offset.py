@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 TopicPartitionKey = tuple[str, int]
 
-NEVER = -1
+NO_EXPIRY = -1
 
 
 class CommittedPartition(Protocol):
@@ -26,11 +26,11 @@ class OffsetAndMetadata(NamedTuple):
     metadata: str
     committed_ms: int
     """When, in Unix time."""
-    expires_ms: int = NEVER
-    """When it expires, if the client gave it a retention time, which overrides the broker's; ``NEVER`` otherwise."""
+    expires_ms: int = NO_EXPIRY
+    """When it expires if the client gave a retention time, which overrides the broker's; otherwise ``NO_EXPIRY``."""
 
     @staticmethod
-    def of(told: CommittedPartition, now_ms: int, retention_ms: int = NEVER) -> OffsetAndMetadata:
-        expires_ms = NEVER if retention_ms == NEVER else now_ms + retention_ms
+    def of(told: CommittedPartition, now_ms: int, retention_ms: int = NO_EXPIRY) -> OffsetAndMetadata:
+        expires_ms = NO_EXPIRY if retention_ms == NO_EXPIRY else now_ms + retention_ms
         metadata = told.committed_metadata or ""
         return OffsetAndMetadata(told.committed_offset, told.committed_leader_epoch, metadata, now_ms, expires_ms)

@@ -19,7 +19,7 @@ configs.py               its arguments as configs of this package
 errors.py                aiokafka's errors for this package's
 future.py                what send() returns
 batch_builder.py         what create_batch() makes
-structs.py, theirs.py    aiokafka's tuples; its own modules, if it is installed
+structs.py, aiokafka_module.py  aiokafka's tuples; its own modules, if it is installed
 installing.py            puts the producer in the place of aiokafka's
 """
 

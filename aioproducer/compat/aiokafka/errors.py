@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from aioproducer import KafkaError as OwnError
 from aioproducer import Reason
-from aioproducer.compat.aiokafka.theirs import theirs
+from aioproducer.compat.aiokafka.aiokafka_module import aiokafka_module
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
@@ -132,7 +132,7 @@ class _Numbered(_Named):
 
 def _tree() -> dict[str, type[Exception]]:
     """By name: aiokafka's own class, or one like it."""
-    found = theirs("errors")
+    found = aiokafka_module("errors")
     tree: dict[str, type[Exception]] = {}
 
     def add(name: str, *bases: type[Exception], **attributes: object) -> None:
@@ -172,8 +172,8 @@ def translated(error: OwnError, *, late: str = "") -> Exception:
     return _kind(error, late)(str(error))
 
 
-def told(error: OwnError) -> Exception:
-    """The same for an error that is not raised but told to a future."""
+def translated_with_cause(error: OwnError) -> Exception:
+    """The same for an error that a future gets, which nothing raises from ours."""
     other = translated(error)
     other.__cause__ = error
     return other

@@ -18,19 +18,19 @@ class Ending(NamedTuple):
     """What the futures of one producer have in common."""
 
     loop: asyncio.AbstractEventLoop
-    told_of: Callable[[OwnMetadata], Any]
+    translate: Callable[[OwnMetadata], Any]
     """Makes of a delivery's metadata what the future ends with."""
 
 
-def settle(future: asyncio.Future[Any], delivery: Delivery, told_of: Callable[[OwnMetadata], Any]) -> None:
+def settle(future: asyncio.Future[Any], delivery: Delivery, translate: Callable[[OwnMetadata], Any]) -> None:
     """What became of a record is told to whoever waits for it, unless that was cancelled."""
     if future.done():
         return
     error = delivery.exception()
     if error is None:
-        future.set_result(told_of(delivery.result()))
+        future.set_result(translate(delivery.result()))
     else:
-        future.set_exception(errors.told(error))
+        future.set_exception(errors.translated_with_cause(error))
 
 
 class RecordFuture(asyncio.Future[RecordMetadata]):
@@ -56,9 +56,9 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         self._delivery = None
         super().__init__(loop=self._ending.loop)
         if delivery.done():
-            settle(self, delivery, self._ending.told_of)
+            settle(self, delivery, self._ending.translate)
         else:
-            delivery.add_done_callback(partial(settle, self, told_of=self._ending.told_of))
+            delivery.add_done_callback(partial(settle, self, translate=self._ending.translate))
 
     def _delivered(self) -> Delivery | None:
         """The delivery, if that can still answer for the future, and has gone well."""
@@ -73,7 +73,7 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         if delivery is None or not delivery.done() or delivery.outcome is not None:
             self._begin()
             return (yield from super().__await__())
-        metadata: RecordMetadata = self._ending.told_of(delivery.result())
+        metadata: RecordMetadata = self._ending.translate(delivery.result())
         return metadata
 
     __iter__ = __await__
@@ -89,7 +89,7 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         delivery = self._delivered()
         if delivery is None:
             return super().result()
-        metadata: RecordMetadata = self._ending.told_of(delivery.result())
+        metadata: RecordMetadata = self._ending.translate(delivery.result())
         return metadata
 
     def exception(self) -> BaseException | None:

@@ -132,7 +132,7 @@ class AIOKafkaProducer(TransactionalCalls):
             **config,
         }
         super().__init__(KafkaProducer(**self._configs))
-        self._told_of: Callable[[OwnMetadata], Any] = as_theirs if self._producer.config.required_acks else _nothing
+        self._translate: Callable[[OwnMetadata], Any] = as_theirs if self._producer.config.required_acks else _nothing
         self._known: set[tuple[str, int]] = set()
         """Partitions that are there: they are not taken away as long as their topic lives."""
 
@@ -163,7 +163,7 @@ class AIOKafkaProducer(TransactionalCalls):
                 except BaseException:
                     await self._producer.close(0)
                     raise
-        self._ending = Ending(asyncio.get_running_loop(), self._told_of)
+        self._ending = Ending(asyncio.get_running_loop(), self._translate)
         self._started = True
 
     async def _find_cluster(self) -> None:
@@ -241,7 +241,7 @@ class AIOKafkaProducer(TransactionalCalls):
         except KafkaError as error:
             raise self._translated(error, late=_UNKNOWN_TOPIC) from error
         try:
-            told: RecordMetadata = self._told_of(await delivery)
+            told: RecordMetadata = self._translate(await delivery)
         except KafkaError as error:
             raise errors.translated(error) from error
         return told
@@ -287,7 +287,7 @@ class AIOKafkaProducer(TransactionalCalls):
                     delivery.add_done_callback(look)
                     return
             failed = (delivery for delivery in deliveries if delivery.outcome is not None)
-            settle(future, next(failed, deliveries[0]), self._told_of)
+            settle(future, next(failed, deliveries[0]), self._translate)
 
         look()
         return future

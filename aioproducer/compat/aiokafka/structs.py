@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer import TimestampType
-from aioproducer.compat.aiokafka.theirs import theirs
+from aioproducer.compat.aiokafka.aiokafka_module import aiokafka_module
 
 
 class TopicPartition(NamedTuple):
@@ -32,7 +32,7 @@ class RecordMetadata(NamedTuple):
 
 
 # Where aiokafka is installed they are its own, as its consumer takes no others.
-if not TYPE_CHECKING and (_theirs := theirs("structs")) is not None:
+if not TYPE_CHECKING and (_theirs := aiokafka_module("structs")) is not None:
     TopicPartition = _theirs.TopicPartition
     RecordMetadata = _theirs.RecordMetadata
 

@@ -11,7 +11,7 @@ from mypy_extensions import i64
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences
 from aioproducer.producer.diagnosis.reason import Reason
-from aioproducer.producer.diagnosis.timeline import Timeline
+from aioproducer.producer.diagnosis.value_history import ValueHistory
 
 
 @final
@@ -46,7 +46,7 @@ class PartitionQueue:
         self.leader_epoch: i64 = -1
         self.sequences = sequences
         """None without idempotence."""
-        self.history: Timeline[tuple[int, Reason]] | None = None
+        self.history: ValueHistory[tuple[int, Reason]] | None = None
         """Its leader and what kept its head waiting, for the ledgers of time-outs; None while nothing has."""
 
     def depth(self) -> i64:

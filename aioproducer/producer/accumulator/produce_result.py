@@ -90,7 +90,7 @@ class ProduceResult:
         self.base_timestamp: i64 = -1
         self.sizes: bytes = b""
         self.error: DeliveryError | None = None
-        self.told = False
+        self.error_seen = False
         """A caller has received the error."""
         # None instead of an empty list: each parked record has its own result, and pays for each list.
         # Two lists in step instead of one of pairs: with many tasks awaiting, pairs would be a tenth of the cost here.
@@ -130,7 +130,7 @@ class ProduceResult:
         self.base_timestamp = base_timestamp
         self.sizes = sizes
         self.state = SUCCEEDED
-        self._tell()
+        self._notify()
         return True
 
     def fail(self, error: DeliveryError, aborted: bool = False) -> bool:
@@ -139,7 +139,7 @@ class ProduceResult:
             return False
         self.error = error
         self.state = ABORTED if aborted else FAILED
-        self._tell()
+        self._notify()
         return True
 
     def forward(self, targets: list[tuple[i64, ProduceResult, i64]]) -> None:
@@ -261,10 +261,10 @@ class ProduceResult:
         error = self.error
         if error is None:
             raise IllegalStateException("the delivery did not fail")
-        self.told = True
-        return error.told_of(index)
+        self.error_seen = True
+        return error.for_record(index)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         intercepted = self.intercepted
         hooks = self.hooks
         if intercepted is not None and hooks is not None:
@@ -272,11 +272,11 @@ class ProduceResult:
             try:
                 hooks.on_acknowledgement(self, intercepted)
             finally:
-                self._tell_users()
+                self._notify_users()
         else:
-            self._tell_users()
+            self._notify_users()
 
-    def _tell_users(self) -> None:
+    def _notify_users(self) -> None:
         waiters = self.waiters
         awaited = self._awaited
         callbacks = self.callbacks

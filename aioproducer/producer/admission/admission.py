@@ -313,5 +313,5 @@ class Admission:
 
     def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
         """Logs the failure of a record that no caller has asked about by now."""
-        if not result.told:
+        if not result.error_seen:
             self._failures.failed(result.topic, result.partition, 1, error, result.loop.time())

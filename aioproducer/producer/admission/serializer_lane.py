@@ -20,7 +20,7 @@ from aioproducer.producer.hooks.in_context import InContext
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.tasks.own_task import start_task
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 MOST_LEAVING: Final = 16
 """The limit of cancelled serializers that have not ended: at the limit no other one starts."""
@@ -34,7 +34,7 @@ class SerializerLane:
         self._hooks = hooks
         self._serialized = serialized
         self._loop = asyncio.get_running_loop()
-        self._turn = Turn(self._loop)
+        self._slice = TimeSlice(self._loop)
         self._task: asyncio.Task[None] | None = None
         self._at_work: ParkedRecord | None = None
         """The record whose serializers the task awaits."""
@@ -78,13 +78,13 @@ class SerializerLane:
 
     async def _run(self) -> None:
         me = asyncio.current_task()
-        self._turn.begin()
+        self._slice.begin()
         while self._task is me and len(line := self._lot.serializing) > 0:
             record = line.first()
             await self._serialize(record)
-            if self._task is me and self._turn.over():
+            if self._task is me and self._slice.over():
                 await asyncio.sleep(0)
-                self._turn.begin()
+                self._slice.begin()
 
     async def _serialize(self, record: ParkedRecord) -> None:
         """Removes the record from the line, unless it was given up meanwhile."""

@@ -27,7 +27,7 @@ from aioproducer.producer.diagnosis.failure_log import FailedRun
 from aioproducer.producer.parking.enqueue_wait import placed
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 _REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, SerializationException)
 """Errors of a single record, which affect no other; PartitionerException is one of them."""
@@ -55,7 +55,7 @@ class BulkSend:
         self._lot = lot
         self._serialize = serialize
         self._append = self._append_one if hooked else self._append_directly
-        self._turn = Turn(accumulator.loop)
+        self._slice = TimeSlice(accumulator.loop)
         self._tally = BulkTally(accumulator.loop)
         self._unread = partial(_soon, asyncio.get_running_loop(), admission.unread_runs)
         self._over: KafkaError | None = None
@@ -99,9 +99,9 @@ class BulkSend:
                 at, parked = self._append(rows, at)
                 if parked is not None:
                     await self._wait(parked, rows.first + at - 1)
-            if self._turn.over():
+            if self._slice.over():
                 await asyncio.sleep(0)
-                self._turn.begin()
+                self._slice.begin()
 
     def all_sent(self) -> None:
         """The rows are exhausted."""

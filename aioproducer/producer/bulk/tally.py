@@ -99,7 +99,7 @@ class Span:
 
     def set_result(self, _: None) -> None:
         """The batch has ended or was split, or the parked record has joined a batch."""
-        self._tally.told(self)
+        self._tally.span_ended(self)
 
 
 @final
@@ -145,7 +145,7 @@ class BulkTally:
         """Adds the error of records that were never in a batch."""
         self._failed_runs.append((indices, error))
 
-    def told(self, span: Span) -> None:
+    def span_ended(self, span: Span) -> None:
         """The span's batch has ended, or its records have moved."""
         result = span.result
         if result.state == FORWARDED:

@@ -2,7 +2,7 @@
 
     reason.py       the list of reasons
     explanation.py  the answer of ``explain``
-    ledger.py, timeline.py   how a record spent its time
+    ledger.py, value_history.py   how a record spent its time
     failure_log.py  failures of unawaited records, in few lines
     health.py       a producer's health by its metrics
 

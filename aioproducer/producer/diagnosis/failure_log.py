@@ -56,13 +56,13 @@ class _Failed:
 class FailureLog:
     """One line per topic and cause, then what has added up, at most every ten seconds: however many partitions.
 
-    Failures of the same moment share a line, so nothing is logged before ``tell``, which the owner calls soon after
+    Failures of the same moment share a line, so nothing is logged before ``write``, which the owner calls soon after
     ``on_news`` and then at ``next``. Times in seconds.
     """
 
     def __init__(self) -> None:
         self._interval = LogInterval()
-        self._untold: dict[Cause, _Failed] = {}
+        self._unwritten: dict[Cause, _Failed] = {}
         self._closed = False
         self.on_news: Callable[[], object] = lambda: None
 
@@ -71,33 +71,33 @@ class FailureLog:
         if isinstance(error, TransactionAbortedException):
             return  # the user aborted; a record that caused it, if any, has its own line
         cause = (topic, type(error).__name__, error.outcome.value)
-        failed = self._untold.get(cause)
+        failed = self._unwritten.get(cause)
         if failed is None:
-            failed = self._untold[cause] = _Failed(error)
+            failed = self._unwritten[cause] = _Failed(error)
             self.on_news()
         failed.records += records
         failed.partitions.add(partition)
         if self._closed:
-            self._tell(cause, now)
+            self._write(cause, now)
 
-    def tell(self, now: float) -> None:
+    def write(self, now: float) -> None:
         """Logs everything whose interval is over."""
-        if not self._untold:
+        if not self._unwritten:
             return
-        for cause in [cause for cause in self._untold if self._interval.next(cause) <= now]:
-            self._tell(cause, now)
+        for cause in [cause for cause in self._unwritten if self._interval.next(cause) <= now]:
+            self._write(cause, now)
 
     def next(self) -> float | None:
-        """When ``tell`` has something to log."""
-        return min(map(self._interval.next, self._untold)) if self._untold else None
+        """When ``write`` has something to log."""
+        return min(map(self._interval.next, self._unwritten)) if self._unwritten else None
 
     def close(self, now: float) -> None:
         """Logs what is left, and from now on everything at once."""
         self._closed = True
-        for cause in list(self._untold):
-            self._tell(cause, now)
+        for cause in list(self._unwritten):
+            self._write(cause, now)
 
-    def _tell(self, cause: Cause, now: float) -> None:
-        self._interval.told(cause, now)
-        failed = self._untold.pop(cause)
+    def _write(self, cause: Cause, now: float) -> None:
+        self._interval.logged(cause, now)
+        failed = self._unwritten.pop(cause)
         log.error(failed.line(cause[0]), extra={"kafka": failed.fields(cause[0])})

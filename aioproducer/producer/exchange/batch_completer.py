@@ -38,7 +38,7 @@ from aioproducer.producer.scheduling.drain import Drained
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.timing.backoff import ExponentialBackoff
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class BatchCompleter:
         self._timeout = config.delivery_timeout_ms / 1000
         self._arrival = config.request_timeout_ms / 1000
         """Seconds in which brokers handle requests received over a connection that has ended."""
-        self._expiring = Turn(accumulator.loop)
+        self._expiring = TimeSlice(accumulator.loop)
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
         """Called for every batch that fails, before its records end."""
         self.incomplete = IncompleteBatches()
@@ -150,7 +150,7 @@ class BatchCompleter:
                 error = late
             self._fail(queue, batch, error)
         elif action is Action.SPLIT:
-            self._tell_of_split(queue, batch, message)
+            self._log_split(queue, batch, message)
             self._split(queue, batch, code, now, target_size(batch, self._sealer.limit(batch)), [])
         elif action is Action.SEPARATE:
             log.info("%r: %s; the accepted records are sent again without the others", batch, message)
@@ -264,7 +264,7 @@ class BatchCompleter:
         batch.result.forward([(int(child.first - batch.first), child.result, 0) for child in children])
         self._metrics.batch_split(self._accumulator.loop.time())
 
-    def _tell_of_split(self, queue: PartitionQueue, batch: ProducerBatch, message: str) -> None:
+    def _log_split(self, queue: PartitionQueue, batch: ProducerBatch, message: str) -> None:
         level = logging.DEBUG if queue.topic in self._split_topics else logging.WARNING
         self._split_topics.add(queue.topic)
         log.log(
@@ -329,10 +329,10 @@ class BatchCompleter:
         if batch.last_error:
             tries += f", the last one ended with {batch.last_error}"
         entries = ledger.entries()
-        told = [in_words(entries), tries, why, "" if last is None else error_class(last).advice]
+        sentences = [in_words(entries), tries, why, "" if last is None else error_class(last).advice]
         error = TimeoutException(
             f"not delivered to {queue.topic}-{queue.partition} within "
-            f"delivery.timeout.ms={self._config.delivery_timeout_ms}: {'; '.join(filter(None, told))}"
+            f"delivery.timeout.ms={self._config.delivery_timeout_ms}: {'; '.join(filter(None, sentences))}"
         )
         error.ledger = entries
         return error

@@ -229,7 +229,7 @@ class ProduceExchange:
         if answer is None:
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
             return
-        self._windows.told(one.queue, link.node_id, answer.batches_to_retain)
+        self._windows.announced(one.queue, link.node_id, answer.batches_to_retain)
         if answer.error_code == 0 and answer.base_offset < UNKNOWN_OFFSET:
             nonsense = f"{link} answered that the batch is at offset {answer.base_offset}"
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, nonsense, now)
@@ -251,15 +251,15 @@ class ProduceExchange:
         self, drained: list[Drained], answers: list[PartitionAnswer | None], answer: ProduceAnswer
     ) -> None:
         """Takes new leaders from the answer itself (KIP-951)."""
-        told: list[tuple[str, int, int, int]] = []
+        leaders: list[tuple[str, int, int, int]] = []
         for place, partition in enumerate(answers):
             if partition is not None and partition.leader_id >= 0:
                 queue = drained[place].queue
-                told.append((queue.topic, queue.partition, partition.leader_id, partition.leader_epoch))
-        if not told:
+                leaders.append((queue.topic, queue.partition, partition.leader_id, partition.leader_epoch))
+        if not leaders:
             return
         nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in answer.node_endpoints]
-        moved = self._client.metadata.leaders_told(told, nodes)
+        moved = self._client.metadata.learn_leaders(leaders, nodes)
         if moved:
             self._client.nodes_changed()
             self._topics.leaders_moved(moved, self._time())

@@ -106,7 +106,7 @@ class Hooks:
                     self._interceptors.on_acknowledgement(result.metadata(index), None, headers)
                 else:
                     failed = unacknowledged(result.topic, result.partition)
-                    self._interceptors.on_acknowledgement(failed, result.error.told_of(index), headers)
+                    self._interceptors.on_acknowledgement(failed, result.error.for_record(index), headers)
         finally:
             self._leave()
 

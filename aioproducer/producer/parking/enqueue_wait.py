@@ -11,7 +11,7 @@ import asyncio
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 
 async def placed(lot: ParkingLot, record: ParkedRecord) -> None:
@@ -30,22 +30,22 @@ async def placed(lot: ParkingLot, record: ParkedRecord) -> None:
         raise
 
 
-async def tell_settled(lot: ParkingLot, turn: Turn) -> None:
-    """Wakes callers whose records were placed or have failed, in order, until the turn is over; then some are left."""
+async def notify_settled(lot: ParkingLot, time_slice: TimeSlice) -> None:
+    """Wakes callers whose records were placed or have failed, in order, until the time slice is over."""
     settled = lot.settled
-    turn.begin()
+    time_slice.begin()
     while settled:
         record = settled[0]
         async with record.condition:
             record.condition.notify_all()
         if settled and settled[0] is record:
             settled.popleft()  # not before: a caller not notified now is notified when the producer has failed
-        if turn.over():
+        if time_slice.over():
             return
 
 
-async def tell_all_settled(lot: ParkingLot, turn: Turn) -> None:
+async def notify_all_settled(lot: ParkingLot, time_slice: TimeSlice) -> None:
     """Wakes all callers, giving the loop its turns meanwhile."""
     while lot.settled:
-        await tell_settled(lot, turn)
+        await notify_settled(lot, time_slice)
         await asyncio.sleep(0)

@@ -39,7 +39,7 @@ from aioproducer.producer.diagnosis.ledger import Ledger, duration, in_words
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 TRIAL: Final = 4
 """Turns of the loop that a record without room stays on trial.
@@ -94,9 +94,9 @@ class ParkingLot:
         self._turns = 0
         """The turns of the loop so far, counted only while records are on trial."""
         self._counting = False
-        self._deciding = Turn(accumulator.loop)
-        self._expiring = Turn(accumulator.loop)
-        self._placing_turn = Turn(accumulator.loop)
+        self._deciding = TimeSlice(accumulator.loop)
+        self._expiring = TimeSlice(accumulator.loop)
+        self._placing_slice = TimeSlice(accumulator.loop)
         self._placing = False
         self._count = 0
         self._shut = True
@@ -122,8 +122,8 @@ class ParkingLot:
         if waiting != self._waited:
             self._waited = waiting
             now = self._accumulator.loop.time()
-            self._metrics.memory_wait.tell(waiting[0], now)
-            self._metrics.metadata_wait.tell(waiting[1], now)
+            self._metrics.memory_wait.set_waiting(waiting[0], now)
+            self._metrics.metadata_wait.set_waiting(waiting[1], now)
         if serializing or self._serialized:
             self._serialized = serializing
             self.on_serializing()
@@ -262,7 +262,7 @@ class ParkingLot:
     def _place_from_the_head(self) -> None:
         memory = self.memory
         self.paused = False
-        self._placing_turn.begin()
+        self._placing_slice.begin()
         while len(memory) > 0:
             record = memory.first()
             placed = self._accumulator.place(
@@ -280,7 +280,7 @@ class ParkingLot:
                 if record.intercepted is not None:
                     placed._result.intercept(placed._index, record.headers or ())
                 self._leave(record)
-                if self._placing_turn.over():
+                if self._placing_slice.over():
                     if len(memory) > 0:
                         self.paused = True
                         self.wake()
@@ -333,8 +333,8 @@ class ParkingLot:
         if record.waiting():
             record.condition = None
             self._nobody_awaits(record)
-        elif error is not None and not record.result.told:
-            record.result.told = True
+        elif error is not None and not record.result.error_seen:
+            record.result.error_seen = True
             self._failures.failed(*record.destination(), 1, error, self._accumulator.loop.time())
 
     def _nobody_awaits(self, record: ParkedRecord) -> None:

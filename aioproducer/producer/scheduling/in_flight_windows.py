@@ -33,7 +33,7 @@ class InFlightWindows:
         self._metrics = metrics or WindowMetrics(MetricRegistry(), ())
         self._announced: dict[int, dict[PartitionQueue, None]] = {}
 
-    def told(self, queue: PartitionQueue, node: int, window: int) -> None:
+    def announced(self, queue: PartitionQueue, node: int, window: int) -> None:
         """``node`` has answered for the partition. If it no longer leads it, the answer is ignored."""
         sequences = queue.sequences
         if sequences is None or queue.leader != node:

@@ -11,7 +11,7 @@ from typing import Final
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.diagnosis.ledger import Ledger
 from aioproducer.producer.diagnosis.reason import Reason
-from aioproducer.producer.diagnosis.timeline import Timeline
+from aioproducer.producer.diagnosis.value_history import ValueHistory
 
 # Read for every request: looking an enum member up is slow.
 READY: Final = Reason.READY
@@ -24,27 +24,27 @@ FORGOTTEN = "waiting, too long ago to tell for what"
 # While one of these holds for the node, the partitions' own reasons do not matter.
 _FIRST_OF_ALL = frozenset({Reason.NO_LEADER, Reason.LEADER_UNKNOWN, Reason.NOT_CONNECTED, Reason.THROTTLED})
 
-_ALWAYS_READY: Timeline[Reason] = Timeline(READY)
+_ALWAYS_READY: ValueHistory[Reason] = ValueHistory(READY)
 
 
 class WaitHistory:
     """Reasons by node, and for each partition in its queue.
 
-    ``node_is`` and ``reachable`` record the present state; a queue's ``history`` is a timeline of its leader and its
+    ``node_is`` and ``reachable`` record the present state; a queue's ``history`` records its leader and its
     head's reasons, and exists from the first entry on.
     """
 
     def __init__(self) -> None:
-        self._nodes: dict[int, Timeline[Reason]] = {}
-        self._reachable = Timeline(False)
+        self._nodes: dict[int, ValueHistory[Reason]] = {}
+        self._reachable = ValueHistory(False)
 
     def node_is(self, node: int, now: float, reason: Reason) -> None:
         """Sets what requests to this node wait for from now on; READY if nothing."""
-        timeline = self._nodes.get(node)
-        if timeline is None:
-            self._nodes[node] = Timeline(reason)
+        history = self._nodes.get(node)
+        if history is None:
+            self._nodes[node] = ValueHistory(reason)
         else:
-            timeline.change(now, reason)
+            history.change(now, reason)
 
     def reachable(self, now: float, *, any_broker: bool) -> None:
         """Whether there is a connection to any broker."""
@@ -52,14 +52,14 @@ class WaitHistory:
 
     def spend_in_queue(self, ledger: Ledger, queue: PartitionQueue, until: float, last_error: str = "") -> None:
         """Books a batch's wait in its queue; back-offs count as time of its own last error, if it had one."""
-        own: Timeline[tuple[int, Reason]] = queue.history or Timeline((queue.leader, Reason.READY))
+        own: ValueHistory[tuple[int, Reason]] = queue.history or ValueHistory((queue.leader, Reason.READY))
         for value, end in own.spans(ledger.booked_until, until):
             if value is None:
                 ledger.book(end, FORGOTTEN)
                 continue
             node, waiting = value
-            timeline = self._nodes.get(node, _ALWAYS_READY)
-            for reason, upto in timeline.spans(ledger.booked_until, end):
+            history = self._nodes.get(node, _ALWAYS_READY)
+            for reason, upto in history.spans(ledger.booked_until, end):
                 if reason is None:
                     ledger.book(upto, FORGOTTEN)
                 elif (weightier := _weightier(reason, waiting)) is Reason.BACKOFF and last_error:
@@ -91,7 +91,7 @@ def note_wait(queue: PartitionQueue, now: float, reason: Reason) -> None:
     if queue.history is None:
         if reason is READY:
             return
-        queue.history = Timeline((queue.leader, READY))
+        queue.history = ValueHistory((queue.leader, READY))
     queue.history.change(now, (queue.leader, reason))
 
 
@@ -101,5 +101,5 @@ def note_leader(queue: PartitionQueue, now: float, old: int) -> None:
         queue.history = None
         return
     if queue.history is None:
-        queue.history = Timeline((old, Reason.READY))
+        queue.history = ValueHistory((old, Reason.READY))
     queue.history.change(now, (queue.leader, queue.history.value[1]))

@@ -62,7 +62,7 @@ class MetadataWaits:
                     code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
                     if code in FINAL_ERRORS:
                         raise _no_topic(topic, code)
-                    await self._client.news.next()
+                    await self._client.changes.next()
         except TimeoutError:
             raise self.too_long(topic, began) from None
         return known

@@ -27,7 +27,7 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.exchange.sealer import Sealer
-from aioproducer.producer.parking.enqueue_wait import tell_all_settled, tell_settled
+from aioproducer.producer.parking.enqueue_wait import notify_all_settled, notify_settled
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.broker_availability import NodeLatencies
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
@@ -46,7 +46,7 @@ from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.records.compression import CompressionType
 from aioproducer.timing.loop_clock import LoopClock
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 from aioproducer.types import PartitionInfo
 
 
@@ -93,7 +93,7 @@ class Sender:
             pipeline=pipeline,
         )
         self._history = WaitHistory()
-        self._telling = Turn(self._loop)
+        self._notifying = TimeSlice(self._loop)
         self._stopped = False
         self._passed = asyncio.Event()
         """Wakes all tasks that wait for a pass."""
@@ -287,7 +287,7 @@ class Sender:
             self._passed.set()
             self._passed.clear()  # waiters wake all the same
             if self._lot.settled:
-                await tell_settled(self._lot, self._telling)
+                await notify_settled(self._lot, self._notifying)
                 if self._lot.settled:
                     self._alarm.ring()
 
@@ -344,7 +344,7 @@ class Sender:
         self._stand_still()
         self._client.abort(error)
         if self._lot.settled:
-            self._supervisor.launch(tell_all_settled(self._lot, self._telling), "aioproducer notify")
+            self._supervisor.launch(notify_all_settled(self._lot, self._notifying), "aioproducer notify")
 
     def abort(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and its known outcome."""
@@ -360,7 +360,7 @@ class Sender:
         if self.transactions is not None:
             self.transactions.close()
         try:
-            await tell_all_settled(self._lot, self._telling)
+            await notify_all_settled(self._lot, self._notifying)
             await self._compressor.stopped()
             await self._supervisor.stop()
             if self.transactions is not None:
@@ -380,7 +380,7 @@ class Sender:
     def _stand_still(self) -> None:
         self._alarm.stop()
         self._stopped = True
-        self._client.news.tell()
+        self._client.changes.announce()
 
     # In words
 

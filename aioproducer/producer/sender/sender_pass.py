@@ -34,7 +34,7 @@ from aioproducer.producer.sender.compressor import Compressor
 from aioproducer.producer.sender.explain import link_reason
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 WANTED_EVERY: Final = 1.0
 """Seconds between two reports to metadata that a topic is in use; metadata forgets a topic only after several."""
@@ -95,9 +95,9 @@ class SenderPass:
         self._max_request_size = config.max_request_size
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._loop = accumulator.loop
-        self._since_last = Turn(self._loop)
+        self._since_last = TimeSlice(self._loop)
         """``enqueue`` has had the loop for itself since the last pass."""
-        self._sending = Turn(self._loop)
+        self._sending = TimeSlice(self._loop)
 
     # Called by the accumulator
 
@@ -141,7 +141,7 @@ class SenderPass:
             self._alarm.ring()
         for node in self._schedule.ready.nodes():
             self._send_to(node, now)
-        self._failures.tell(now)
+        self._failures.write(now)
         self._wake_at(self._schedule.next())
         self._wake_at(self._completer.next_expiry())
         self._wake_at(self._failures.next())

@@ -144,7 +144,7 @@ class TransactionCoordinator:
                 if code is ErrorCode.NONE:
                     self.last_error = None
                     return response
-                raise error_for(code, self._told(api, code))
+                raise error_for(code, self._message(api, code))
             except KafkaError as error:
                 self.last_error = error
                 self.may_know |= api in PARTS and may_be_done(api, error)
@@ -159,7 +159,7 @@ class TransactionCoordinator:
                     wait = min(wait, BUSY_BACKOFF)
             await asyncio.sleep(wait)
 
-    def _told(self, api: ApiKey, code: int) -> str:
+    def _message(self, api: ApiKey, code: int) -> str:
         # Coordinators before 2.7 use one code for both.
         code = ErrorCode.PRODUCER_FENCED if code == ErrorCode.INVALID_PRODUCER_EPOCH else code
         return f"{api.name} for transactional.id {self.transactional_id!r}: {with_advice('', code)}"

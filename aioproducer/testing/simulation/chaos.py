@@ -13,7 +13,7 @@ from aioproducer.broker.state.topic import NO_LEADER
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.faults import PRODUCE_SINCE_2_4, SimulatedFaults
 from aioproducer.testing.simulation.releases import Releases
-from aioproducer.testing.simulation.scenario import LIMITS, NEVER, Scenario, TopicPlan
+from aioproducer.testing.simulation.scenario import LIMITS, NEVER_CREATED, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
 from aioproducer.testing.simulation.truncation import cut_off, may_be_cut_off
 from aioproducer.testing.simulation.vanished import Vanished, found_in
@@ -72,7 +72,7 @@ class Chaos:
             while when < self._scenario.faults_until:
                 events.append((when, event))
                 when += self._random.expovariate(rate)
-        late = [plan for plan in self._scenario.topics if 0 < plan.created_at < NEVER]
+        late = [plan for plan in self._scenario.topics if 0 < plan.created_at < NEVER_CREATED]
         events += [(plan.created_at, partial(self._create_late, plan)) for plan in late]
         events.sort(key=lambda event: event[0])
         async with asyncio.TaskGroup() as group:

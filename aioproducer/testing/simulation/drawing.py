@@ -19,7 +19,7 @@ from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import (
     LARGEST,
-    NEVER,
+    NEVER_CREATED,
     SLOW_LINE,
     Ending,
     Promise,
@@ -78,7 +78,7 @@ def draw(
     topics = _draw_topics(
         of("topics"), broker_configs["auto.create.topics.enable"], by_default=broker_configs["num.partitions"]
     )
-    if topics[-1].created_at == NEVER:
+    if topics[-1].created_at == NEVER_CREATED:
         config["max_block_ms"] = min(config["max_block_ms"], 3000)
     timing = of("timing")
     duration = timing.choice((0.2, 1.0, 3.0))
@@ -240,7 +240,7 @@ def _draw_topics(random: Random, auto_create: bool, by_default: int) -> list[Top
         _draw_topic(random, f"topic{number}", auto_create, by_default) for number in range(random.choice((1, 1, 2, 3)))
     ]
     if not auto_create and random.random() < 0.1:
-        topics.append(TopicPlan("nowhere", 2, NEVER))
+        topics.append(TopicPlan("nowhere", 2, NEVER_CREATED))
     return topics
 
 

@@ -7,7 +7,7 @@ import asyncio
 from aioproducer.errors import KafkaError
 from aioproducer.producer.accumulator.wait_all import wait_all
 from aioproducer.testing.simulation.producers import Producers
-from aioproducer.testing.simulation.scenario import NEVER, Ending, stream
+from aioproducer.testing.simulation.scenario import NEVER_CREATED, Ending, stream
 from aioproducer.testing.simulation.surroundings import Surroundings
 
 
@@ -109,7 +109,7 @@ class Endings:
         await asyncio.sleep(10)  # with acks=0 much may still be on its way
         before = around.loop.steps
         await asyncio.sleep(5)
-        wanting = any(plan.created_at == NEVER for plan in scenario.topics)
+        wanting = any(plan.created_at == NEVER_CREATED for plan in scenario.topics)
         rounds = 5 / scenario.milliseconds("retry_backoff_ms" if wanting else "metadata_max_age_ms")
         session = scenario.broker_configs.get("connections.max.reauth.ms", 0) / 1000
         rounds += scenario.nodes * 5 / (0.85 * session) if session else 0

@@ -30,7 +30,7 @@ from aioproducer.records.record_writer import record_size_upper_bound
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.network import Watch
-from aioproducer.testing.simulation.scenario import LARGE, LIMITS, NEVER, Promise, Scenario
+from aioproducer.testing.simulation.scenario import LARGE, LIMITS, NEVER_CREATED, Promise, Scenario
 from aioproducer.testing.simulation.vanished import Found, Vanished
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.types import TimestampType
@@ -243,7 +243,7 @@ def _may_fail(scenario: Scenario, entry: Entry) -> bool:
     plan = {plan.name: plan for plan in scenario.topics}[entry.record.topic]
     beyond = entry.record.partition is not None and entry.record.partition >= plan.partitions
     smaller = "recreate" in scenario.rates and scenario.may_change_its_size(plan)
-    return isinstance(failure, TimeoutException) and (beyond or smaller or plan.created_at == NEVER)
+    return isinstance(failure, TimeoutException) and (beyond or smaller or plan.created_at == NEVER_CREATED)
 
 
 def _behind(entry: Entry, partitions: set[object], error: type[KafkaError]) -> bool:

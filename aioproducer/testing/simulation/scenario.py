@@ -22,7 +22,7 @@ LIMITS = (300, 500, 2000)
 """What the largest batch of a topic may be changed to, in bytes."""
 SLOW_LINE = 10_000
 """Bytes a second of a line that some records take too long to cross."""
-NEVER = math.inf
+NEVER_CREATED = math.inf
 """When a topic is created that never is."""
 KEYS = [b"a", b"b", b"c", b"d", b"e", None, None, None]
 

@@ -12,7 +12,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.coordinators.classic_group import ClassicGroup, Member
 from aioproducer.broker.coordinators.expiry import expired_offsets, is_expired
-from aioproducer.broker.state.committed_offset import NEVER, CommittedPartition, OffsetAndMetadata
+from aioproducer.broker.state.committed_offset import NO_EXPIRY, CommittedPartition, OffsetAndMetadata
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.end_txn import EndTxnRequest
@@ -30,7 +30,7 @@ RETENTION, NOW = 1_000, 100_000
 EXPIRED, KEPT = NOW - RETENTION, NOW - RETENTION + 1
 
 
-def offset(committed_ms: int, expires_ms: int = NEVER) -> OffsetAndMetadata:
+def offset(committed_ms: int, expires_ms: int = NO_EXPIRY) -> OffsetAndMetadata:
     return OffsetAndMetadata(7, -1, "", committed_ms, expires_ms)
 
 

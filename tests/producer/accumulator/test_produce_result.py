@@ -19,7 +19,7 @@ from aioproducer.producer.accumulator.produce_result import (
     SUCCEEDED,
     ProduceResult,
 )
-from tests.producer.parts import NOW_MS, CountingLot, Future, Hooks, Loop, failure, sizes, succeed, waiting
+from tests.producer.standing_loop import NOW_MS, CountingLot, Future, Hooks, Loop, failure, sizes, succeed, waiting
 
 
 def test_a_result_that_did_not_fail_has_no_error() -> None:
@@ -61,13 +61,13 @@ def test_knows_whether_anybody_was_told_of_a_failure(ask: str) -> None:
     result.fail(failure())
     assert flush.done()
     assert delivery.outcome is Outcome.UNKNOWN
-    assert result.told == (task is not None)
+    assert result.error_seen == (task is not None)
     if ask == "exception":
         delivery.exception()
     elif ask == "result":
         with pytest.raises(DeliveryError):
             delivery.result()
-    assert result.told
+    assert result.error_seen
 
 
 @pytest.mark.parametrize("end", ["succeed", "fail", "forward"])

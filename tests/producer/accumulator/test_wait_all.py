@@ -8,7 +8,7 @@ from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.wait_all import all_ended
 from tests.producer.parking.test_parking_lot import Parking
-from tests.producer.parts import failure, succeed
+from tests.producer.standing_loop import failure, succeed
 
 
 def results(count: int) -> list[ProduceResult]:
@@ -73,4 +73,4 @@ async def test_all_results_have_ended_when_the_parts_they_were_split_into_have()
         else:
             succeed(result)
     await waiting
-    assert not other.told
+    assert not other.error_seen

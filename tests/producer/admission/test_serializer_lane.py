@@ -40,7 +40,7 @@ from aioproducer.errors import (
     TransactionAbortedException,
 )
 from aioproducer.producer.admission.serializer_lane import MOST_LEAVING
-from aioproducer.timing.turn import TURN
+from aioproducer.timing.time_slice import TIME_SLICE
 from tests.support.cancelling import How, Strike, everywhere, in_virtual_time
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
@@ -236,7 +236,7 @@ async def test_other_tasks_have_their_turns() -> None:
     seen: list[int] = []
 
     def work() -> None:
-        time.sleep(TURN)
+        time.sleep(TIME_SLICE)
 
     async def busy(data: bytes) -> bytes:
         work()

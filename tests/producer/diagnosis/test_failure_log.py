@@ -36,7 +36,7 @@ def test_the_first_failure_is_told_with_the_next_look(caplog: pytest.LogCaptureF
     failures.failed("orders", 3, 17, ended(TimeoutException("not delivered within 5 s"), Outcome.NOT_SENT), 0.0)
     assert news == [None]
     assert not caplog.records
-    failures.tell(0.0)
+    failures.write(0.0)
     assert caplog.records[0].levelno == logging.ERROR
     assert lines(caplog) == ["orders-3: 17 records were not delivered (not_sent): not delivered within 5 s"]
     assert vars(caplog.records[0])["kafka"] == {
@@ -54,7 +54,7 @@ def test_the_first_failure_is_told_with_the_next_look(caplog: pytest.LogCaptureF
 def test_a_topic_that_a_user_named_is_shown_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
     failures.failed("no\nsuch\x1b[2J", 3, 1, LATE, 0.0)
-    failures.tell(0.0)
+    failures.write(0.0)
     assert lines(caplog) == [r"no\nsuch\x1b[2J-3: 1 record was not delivered (unknown): late"]
     assert vars(caplog.records[0])["kafka"]["topic"] == "no\nsuch\x1b[2J"
 
@@ -71,7 +71,7 @@ def test_what_fails_at_the_same_time_is_one_line_however_many_partitions(caplog:
     failures = FailureLog()
     for partition in range(100_000):
         failures.failed("orders", partition, 2, LATE, 0.0)
-    failures.tell(0.0)
+    failures.write(0.0)
     assert lines(caplog) == ["orders: 200000 records in 100000 partitions were not delivered (unknown): late"]
     fields = vars(caplog.records[0])["kafka"]
     assert (fields["partition"], fields["partitions"], fields["records"]) == (None, 100_000, 200_000)
@@ -80,10 +80,10 @@ def test_what_fails_at_the_same_time_is_one_line_however_many_partitions(caplog:
 def test_records_that_had_no_partition_yet(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
     failures.failed("orders", -1, 1, LATE, 0.0)
-    failures.tell(0.0)
+    failures.write(0.0)
     failures.failed("orders", -1, 1, LATE, 0.0)
     failures.failed("orders", 4, 1, LATE, 0.0)
-    failures.tell(INTERVAL)
+    failures.write(INTERVAL)
     assert [line.split(":")[0] for line in lines(caplog)] == ["orders", "orders"]
 
 
@@ -91,14 +91,14 @@ def test_the_same_again_is_added_up(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
     for number in range(100):
         failures.failed("orders", 3, 2, LATE, number * 0.1)
-        failures.tell(number * 0.1)
+        failures.write(number * 0.1)
     assert failures.next() == INTERVAL
-    failures.tell(INTERVAL)
+    failures.write(INTERVAL)
     assert [line.split()[1] for line in lines(caplog)] == ["2", "198"]
     failures.failed("orders", 3, 5, LATE, INTERVAL + 1)
-    failures.tell(INTERVAL + 1)
+    failures.write(INTERVAL + 1)
     assert len(caplog.records) == 2
-    failures.tell(3 * INTERVAL)
+    failures.write(3 * INTERVAL)
     assert lines(caplog)[2].split()[1] == "5"
 
 
@@ -108,7 +108,7 @@ def test_other_topics_causes_and_outcomes_have_lines_of_their_own(caplog: pytest
     failures.failed("other", 3, 1, LATE, 0.0)
     failures.failed("orders", 3, 1, ended(BufferExhaustedException("full")), 0.0)
     failures.failed("orders", 3, 1, ended(TimeoutException("late"), Outcome.NOT_SENT), 0.0)
-    failures.tell(0.0)
+    failures.write(0.0)
     assert len(caplog.records) == 4
 
 
@@ -116,7 +116,7 @@ def test_at_the_end_everything_was_told_once_and_later_failures_at_once(caplog: 
     failures = FailureLog()
     for number in range(5):
         failures.failed("orders", 3, 10, LATE, float(number))
-        failures.tell(float(number))
+        failures.write(float(number))
     failures.close(5.0)
     failures.close(5.0)
     assert [line.split()[1] for line in lines(caplog)] == ["10", "40"]
@@ -135,7 +135,7 @@ def test_every_record_is_told_once_and_few_lines_are_written(failed: list[tuple[
         failures = FailureLog()
         for when, partition, records in sorted(failed):
             failures.failed("t", partition, records, LATE, when)
-            failures.tell(when)
+            failures.write(when)
         failures.close(60.0)
     finally:
         logger.removeHandler(handler)

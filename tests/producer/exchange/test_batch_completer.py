@@ -21,10 +21,10 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.produce_result import FORWARDED
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.records.compression import CompressionType
-from aioproducer.timing.turn import TURN
+from aioproducer.timing.time_slice import TIME_SLICE
 from aioproducer.types import LedgerEntry, TimestampType
 from tests.producer.partition_simulation import PartitionSimulation
-from tests.producer.parts import NOW_MS
+from tests.producer.standing_loop import NOW_MS
 
 REFUSED = [
     ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -423,7 +423,7 @@ def test_somebody_else_has_a_turn_while_many_batches_expire() -> None:
     batches = [here.add_batch() for _ in range(3)]
     here.loop.now = batches[-1].created + 120
     now = here.loop.now
-    here.loop.tick = TURN  # each look at the clock
+    here.loop.tick = TIME_SLICE  # each look at the clock
     for expired in (1, 2, 3):
         here.completer.expire(now, lambda queue, batch: "because")
         assert [batch.result.done() for batch in batches] == [number < expired for number in range(3)]
@@ -674,7 +674,7 @@ def test_what_nobody_is_told_is_logged(caplog: pytest.LogCaptureFixture) -> None
     here.process(refuse=ErrorCode.INVALID_RECORD)
     with caplog.at_level(logging.ERROR):
         here.receive()
-        here.failures.tell(0.0)
+        here.failures.write(0.0)
     assert caplog.text.count("t-0: 2 records were not delivered (not_sent)") == 1
 
 

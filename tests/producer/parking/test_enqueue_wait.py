@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.parking.enqueue_wait import placed, tell_all_settled, tell_settled
+from aioproducer.producer.parking.enqueue_wait import notify_all_settled, notify_settled, placed
 from aioproducer.producer.parking.parked_record import ParkedRecord
-from aioproducer.timing.turn import TURN
+from aioproducer.timing.time_slice import TIME_SLICE
 from tests.producer.parking.test_parking_lot import Parking
 
 
@@ -29,7 +29,7 @@ async def test_who_waits_is_told_when_the_record_is_placed() -> None:
     assert not first.waiting()
     await turns()
     assert not waits.done()
-    await tell_settled(here.lot, here.turn)
+    await notify_settled(here.lot, here.turn)
     await asyncio.gather(waits, waits_too)
     assert not here.lot.settled
     assert first.result.error is second.result.error is None
@@ -40,7 +40,7 @@ async def test_who_waits_is_told_when_the_record_has_failed() -> None:
     record, waits = enqueue(here)
     await turns()
     here.lot.fail_all(KafkaError("of no use"))
-    await tell_settled(here.lot, here.turn)
+    await notify_settled(here.lot, here.turn)
     await waits
     assert record.result.error is not None
 
@@ -74,7 +74,7 @@ async def test_who_comes_while_others_are_told_is_told_after_them() -> None:
     await turns()
     here.lot.place()
     async with record.condition:
-        telling = asyncio.create_task(tell_settled(here.lot, here.turn))
+        telling = asyncio.create_task(notify_settled(here.lot, here.turn))
         await turns()
         later, waits_too = enqueue(here)
         here.lot.place()
@@ -88,12 +88,12 @@ async def test_a_turn_of_the_loop_comes_between_those_who_are_told() -> None:
     waiting = [enqueue(here) for _ in range(3)]
     await turns()
     here.learn("t", 1)
-    here.loop.tick = TURN  # each look at the clock
-    await tell_settled(here.lot, here.turn)
+    here.loop.tick = TIME_SLICE  # each look at the clock
+    await notify_settled(here.lot, here.turn)
     assert list(here.lot.settled) == [record for record, _ in waiting[1:]]
     await turns()
     assert [task.done() for _, task in waiting] == [True, False, False]
-    await tell_all_settled(here.lot, here.turn)
+    await notify_all_settled(here.lot, here.turn)
     await asyncio.gather(*(task for _, task in waiting))
 
 
@@ -103,12 +103,12 @@ async def test_a_teller_that_is_cancelled_leaves_whom_it_has_not_told_to_the_nex
     await turns()
     here.learn("t", 1)
     async with first.condition:
-        telling = asyncio.create_task(tell_settled(here.lot, here.turn))
+        telling = asyncio.create_task(notify_settled(here.lot, here.turn))
         await turns()
         telling.cancel()
         await asyncio.wait([telling])
     assert list(here.lot.settled) == [first, second]
-    both = [tell_all_settled(here.lot, here.turn), tell_all_settled(here.lot, here.turn)]
+    both = [notify_all_settled(here.lot, here.turn), notify_all_settled(here.lot, here.turn)]
     await asyncio.gather(*both, waits, waits_too)
     assert not here.lot.settled
 
@@ -119,7 +119,7 @@ async def test_a_cancellation_at_any_turn_of_the_telling_leaves_no_record_half_p
     record, waits = enqueue(here)
     await turns()
     here.learn("t", 1)
-    telling = asyncio.create_task(tell_settled(here.lot, here.turn))
+    telling = asyncio.create_task(notify_settled(here.lot, here.turn))
     for _ in range(after):
         await asyncio.sleep(0)
     waits.cancel()

@@ -28,9 +28,9 @@ from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking.parking_lot import TRIAL, ParkingLot
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
-from aioproducer.timing.turn import TURN, Turn
+from aioproducer.timing.time_slice import TIME_SLICE, TimeSlice
 from aioproducer.types import LedgerEntry
-from tests.producer.parts import Accumulation, Future, waiting
+from tests.producer.standing_loop import Accumulation, Future, waiting
 
 FOR_ONE: Final = 1000 + PARKED_COST
 """Bytes of parked.memory that have room for one record of 800 bytes, and for no second one."""
@@ -46,7 +46,7 @@ class Parking(Accumulation):
         self.metrics = ProducerMetrics()
         self.lot = ParkingLot(self.accumulator, capacity, self.failures, self.metrics)
         self.lot.open()
-        self.turn = Turn(self.loop)
+        self.turn = TimeSlice(self.loop)
 
     def send(self, topic: str = "t", value: bytes = b"v", *, enqueue: bool = False, **more: Any) -> Any:
         """The delivery, or the record as it is parked if it is one of ``enqueue``."""
@@ -419,7 +419,7 @@ def test_somebody_else_has_a_turn_while_many_records_expire(kind: str) -> None:
         here.learn("t", 1)
         here.send("t", bytes(900))
     waiting = [here.send("t", bytes(1500)) for _ in range(3)]
-    here.loop.tick = TURN  # each look at the clock
+    here.loop.tick = TIME_SLICE  # each look at the clock
     here.pass_time(6)
     for done in (1, 2, 3):
         assert [delivery.done() for delivery in waiting] == [number < done for number in range(3)]
@@ -546,7 +546,7 @@ def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFix
         here.send("too much", bytes(900))
         here.loop.run()
         here.pass_time(1)
-        here.failures.tell(here.loop.now)
+        here.failures.write(here.loop.now)
     assert [line.getMessage().split(":")[0] for line in caplog.records] == ["too much", "unnoticed"]
 
 
@@ -595,7 +595,7 @@ def test_a_record_that_is_adopted_is_one_of_send(caplog: pytest.LogCaptureFixtur
     here.lot.adopt(third)  # it has failed
     assert list(here.lot.settled) == [third]
     assert here.lot.bytes == 0
-    here.failures.tell(here.loop.now)
+    here.failures.write(here.loop.now)
     assert [line.split(":")[0] for line in caplog.messages] == ["second", "first", "third"]
 
 
@@ -609,7 +609,7 @@ def test_an_end_that_somebody_was_told_of_is_not_logged_when_its_record_is_adopt
     _ = told.result.raised(0)
     here.lot.adopt(told)
     here.lot.adopt(placed)
-    here.failures.tell(here.loop.now)
+    here.failures.write(here.loop.now)
     assert caplog.messages == []
 
 
@@ -694,7 +694,7 @@ def test_others_have_a_turn_while_many_trials_end() -> None:
     deliveries = [here.send() for _ in range(3)]
     for _ in range(TRIAL - 1):
         here.loop.turn()
-    here.loop.tick = TURN  # each look at the clock
+    here.loop.tick = TIME_SLICE  # each look at the clock
     for done in (1, 2, 3):
         here.loop.turn()
         assert [delivery.done() for delivery in deliveries] == [number < done for number in range(3)]
@@ -742,7 +742,7 @@ def test_others_have_a_turn_while_many_deliveries_are_dropped() -> None:
     assert len(here.lot) == 5
     _ = here.send()
     assert len(here.lot) == 4  # one more, and two less
-    here.loop.tick = TURN  # each look at the clock
+    here.loop.tick = TIME_SLICE  # each look at the clock
     for left in (3, 2, 1, 0):
         here.loop.turn()
         assert len(here.lot) == left
@@ -804,7 +804,7 @@ def test_others_have_a_turn_while_many_records_are_placed() -> None:
     here.lot.metadata_arrived("t")
     woken: list[int] = []
     here.lot.wake = lambda: woken.append(len(here.values()))
-    here.loop.tick = TURN  # each look at the clock
+    here.loop.tick = TIME_SLICE  # each look at the clock
     here.lot.place()
     assert (here.values(), here.lot.paused) == ([b"0"], True)
     assert here.send("t", b"3") is not None  # behind those who are left
@@ -822,7 +822,7 @@ def test_nobody_is_left_to_be_placed_when_all_have_failed() -> None:
     _ = [here.send("t") for _ in range(3)]
     here.add_topic("t", 1)
     here.lot.metadata_arrived("t")
-    here.loop.tick = TURN
+    here.loop.tick = TIME_SLICE
     here.lot.place()
     here.lot.fail_all(KafkaError("stop"))
     assert not here.lot.paused

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
-from tests.producer.parts import Loop
+from tests.producer.standing_loop import Loop
 from tests.support.compiled import COMPILED
 
 

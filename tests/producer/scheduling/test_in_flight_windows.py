@@ -13,7 +13,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.parts import sequences_of
+from tests.producer.standing_loop import sequences_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import Held, ScriptedCluster
@@ -31,47 +31,47 @@ class TestRules:
     def test_the_window_is_what_the_leader_said_last(self) -> None:
         windows, queue = InFlightWindows(), make_queue()
         for told in (20, 7, 100, 5):
-            windows.told(queue, 1, told)
+            windows.announced(queue, 1, told)
             assert sequences_of(queue).window == told
 
     def test_who_does_not_lead_has_no_say(self) -> None:
         windows, queue = InFlightWindows(), make_queue()
-        windows.told(queue, 2, 20)
+        windows.announced(queue, 2, 20)
         assert sequences_of(queue).window == 5
 
     def test_a_new_leader_begins_with_five(self) -> None:
         windows, queue = InFlightWindows(), make_queue()
-        windows.told(queue, 1, 20)
+        windows.announced(queue, 1, 20)
         queue.leader = 2
         windows.leader_changed(queue)
         assert sequences_of(queue).window == 5
 
     def test_a_new_connection_begins_with_five(self) -> None:
         windows, lost, kept = InFlightWindows(), make_queue(0, leader=1), make_queue(1, leader=2)
-        windows.told(lost, 1, 20)
-        windows.told(kept, 2, 20)
+        windows.announced(lost, 1, 20)
+        windows.announced(kept, 2, 20)
         windows.connection_lost(1)
         assert (sequences_of(lost).window, sequences_of(kept).window) == (5, 20)
 
     def test_a_connection_to_the_leader_before_says_nothing_of_the_present_one(self) -> None:
         windows, queue = InFlightWindows(), make_queue(leader=1)
-        windows.told(queue, 1, 20)
+        windows.announced(queue, 1, 20)
         queue.leader = 2
         windows.leader_changed(queue)
-        windows.told(queue, 2, 30)
+        windows.announced(queue, 2, 30)
         windows.connection_lost(1)
         assert sequences_of(queue).window == 30
 
     @pytest.mark.parametrize("nonsense", [0, -1, -(2**31)])
     def test_nonsense_stops_nobody(self, nonsense: int) -> None:
         windows, queue = InFlightWindows(), make_queue()
-        windows.told(queue, 1, nonsense)
+        windows.announced(queue, 1, nonsense)
         assert sequences_of(queue).window == 1
 
     def test_without_idempotence_there_is_no_window(self) -> None:
         windows, queue = InFlightWindows(), PartitionQueue("t", 0, None)
         queue.leader = 1
-        windows.told(queue, 1, 20)
+        windows.announced(queue, 1, 20)
         windows.leader_changed(queue)
         windows.connection_lost(1)
         assert queue.sequences is None

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.diagnosis.ledger import MAX_ENTRIES, Ledger
 from aioproducer.producer.diagnosis.reason import Reason
-from aioproducer.producer.diagnosis.timeline import REMEMBERED
+from aioproducer.producer.diagnosis.value_history import REMEMBERED
 from aioproducer.producer.scheduling.readiness import NO_LEADER
 from aioproducer.producer.scheduling.wait_history import FORGOTTEN, WaitHistory, note_leader, note_wait
 from aioproducer.types import LedgerEntry
-from tests.producer.parts import Loop, make_batch
+from tests.producer.standing_loop import Loop, make_batch
 
 READY = Reason.READY
 

@@ -33,7 +33,7 @@ from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.explain import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from tests.producer.parts import Accumulation
+from tests.producer.standing_loop import Accumulation
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never
 from tests.support.virtual_time import World, virtual

@@ -14,7 +14,7 @@ from aioproducer.producer.sender.log_inquiry import is_in_log
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import ProducerState
 from tests.producer.broker_model import Partition, Request, states_of
-from tests.producer.parts import Loop, make_batch
+from tests.producer.standing_loop import Loop, make_batch
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, drop, edited, error, never

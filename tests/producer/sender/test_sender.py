@@ -782,7 +782,7 @@ async def test_a_topic_created_anew_with_fewer_partitions_holds_up_nobody_who_wa
             cluster.create_topic("t", assignments=[[1]])
             producer._sender._client.request_update()
             while len(await producer.partitions_for("t")) == 3:
-                await producer._sender._client.news.next()
+                await producer._sender._client.changes.next()
             gate.set()
             assert [(await first).offset, (await behind).offset] == [0, 1]
             assert not gone.done()
@@ -852,7 +852,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
             await cluster.stop_node(0)
             delivery = producer.send("t", b"1")
             while link.failures < 20:
-                await client.news.next()
+                await client.changes.next()
             await cluster.start_node(0)
             _ = await delivery
         said = [r.getMessage() for r in caplog.records if r.name.startswith("aioproducer") and "broker." not in r.name]

@@ -67,7 +67,7 @@ class Scene:
             raise answer
         return answer
 
-    def node_told(self, node: Any) -> None:
+    def add_node(self, node: Any) -> None:
         assert node.node_id == 1
 
     def transaction_version(self, node_id: int | None) -> int | None:

@@ -32,7 +32,7 @@ from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.sender import sender
 from aioproducer.producer.sender.sender import Sender
 from aioproducer.producer.sender.sender_pass import SenderPass
-from aioproducer.timing.turn import Turn
+from aioproducer.timing.time_slice import TimeSlice
 
 from .circumstances import (
     Circumstances,
@@ -206,10 +206,10 @@ def who_awaits_a_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug()
 def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def tell_nobody(lot: ParkingLot, turn: Turn) -> None:
+    async def tell_nobody(lot: ParkingLot, turn: TimeSlice) -> None:
         lot.settled.clear()
 
-    monkeypatch.setattr(sender, "tell_settled", tell_nobody)
+    monkeypatch.setattr(sender, "notify_settled", tell_nobody)
 
 
 @bug()

@@ -14,13 +14,18 @@ from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.releases import NEWEST, OLD, Release, Releases
-from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan
+from aioproducer.testing.simulation.scenario import NEVER_CREATED, Scenario, TopicPlan
 from aioproducer.testing.simulation.work_plan import draw_applications
 from tests.broker.batches import NOW_MS, make_batch
 
 from .simulated import World
 
-TOPICS = [TopicPlan("now", 2, 0.0), TopicPlan("late", 1, 0.5), TopicPlan("never", 1, NEVER), TopicPlan("auto", 1, -1.0)]
+TOPICS = [
+    TopicPlan("now", 2, 0.0),
+    TopicPlan("late", 1, 0.5),
+    TopicPlan("never", 1, NEVER_CREATED),
+    TopicPlan("auto", 1, -1.0),
+]
 
 
 def scenario(**rates: float) -> Scenario:

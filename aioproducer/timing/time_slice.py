@@ -6,12 +6,12 @@ from typing import Final, final
 
 from aioproducer.timing.loop_clock import LoopClock, Timekeeper
 
-TURN: Final = 0.0005
+TIME_SLICE: Final = 0.0005
 """Seconds. A turn of the loop costs some 10 µs, so that the producer's speed hardly suffers."""
 
 
 @final
-class Turn:
+class TimeSlice:
     """The time that something has worked without giving the loop a turn."""
 
     def __init__(self, loop: Timekeeper) -> None:
@@ -23,4 +23,4 @@ class Turn:
         self._began = self._time()
 
     def over(self) -> bool:
-        return self._time() - self._began >= TURN
+        return self._time() - self._began >= TIME_SLICE

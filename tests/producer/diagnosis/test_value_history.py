@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.diagnosis.timeline import REMEMBERED, Timeline
+from aioproducer.producer.diagnosis.value_history import REMEMBERED, ValueHistory
 
 times = st.floats(0, 1000)
 
@@ -12,7 +12,7 @@ times = st.floats(0, 1000)
 def test_a_timeline_tells_what_was(changes: list[tuple[float, int]], one: float, other: float) -> None:
     changes.sort(key=lambda change: change[0])
     start, end = sorted((one, other))
-    timeline = Timeline(0)
+    timeline = ValueHistory(0)
     for now, value in changes:
         timeline.change(now, value)
     at = start
@@ -26,7 +26,7 @@ def test_a_timeline_tells_what_was(changes: list[tuple[float, int]], one: float,
 
 
 def test_a_timeline_remembers_so_much_and_says_what_it_forgot() -> None:
-    timeline = Timeline(-1)
+    timeline = ValueHistory(-1)
     for now in range(100):
         timeline.change(float(now), now)
     spans = list(timeline.spans(0.0, 100.0))

@@ -12,7 +12,7 @@ REMEMBERED = 16
 """Values a timeline keeps."""
 
 
-class Timeline(Generic[V]):
+class ValueHistory(Generic[V]):
     """A value and its last changes. Before the first change it always had that change's value."""
 
     __slots__ = ("_changes", "_forgotten")

@@ -7,6 +7,6 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def theirs(module: str) -> Any:
+def aiokafka_module(module: str) -> Any:
     """``aiokafka.<module>``; None where aiokafka is not installed."""
     return None if find_spec("aiokafka") is None else import_module(f"aiokafka.{module}")

@@ -38,7 +38,7 @@ NOT_YET = {
 """Kafka reads what a coordinator knows from a topic, and writes markers, in its own time; ours does both at once."""
 
 
-class Asker:
+class ComparedBroker:
     """Short ways to ask a broker something."""
 
     def __init__(self, client: RawClient) -> None:
@@ -121,10 +121,10 @@ class Asker:
         await self.settled(request, 6, lambda answer: int(answer.coordinators[0].error_code))
 
 
-Case = Callable[[Asker], Awaitable[Any]]
+Case = Callable[[ComparedBroker], Awaitable[Any]]
 
 
-async def same(pair: tuple[Asker, Asker], case: Case) -> list[Any]:
+async def same(pair: tuple[ComparedBroker, ComparedBroker], case: Case) -> list[Any]:
     """What both brokers say; fails where they differ."""
     embedded, real = pair
     async with asyncio.timeout(60):  # some cases ask until Kafka's broker has heard of something

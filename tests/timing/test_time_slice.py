@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from aioproducer.timing.turn import TURN, Turn
-from tests.producer.parts import Loop
+from aioproducer.timing.time_slice import TIME_SLICE, TimeSlice
+from tests.producer.standing_loop import Loop
 
 
 def test_it_is_over_half_a_millisecond_after_it_began() -> None:
     loop = Loop()
-    turn = Turn(loop)
+    turn = TimeSlice(loop)
     assert not turn.over()
-    loop.now += TURN / 2
+    loop.now += TIME_SLICE / 2
     assert not turn.over()
-    loop.now += TURN
+    loop.now += TIME_SLICE
     assert turn.over()
     turn.begin()
     assert not turn.over()
