@@ -1,4 +1,4 @@
-"""What admin clients ask of the embedded broker and of Apache Kafka, request by request (see ``kafka_comparison.py``)."""
+"""What admin clients ask of the embedded broker and of Apache Kafka, request by request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups and their offsets on the embedded broker and on Apache Kafka, request by request (see ``kafka_comparison.py``)."""
+"""Groups and their offsets on the embedded broker and on Apache Kafka, request by request."""
 
 from __future__ import annotations
 
