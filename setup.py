@@ -87,6 +87,8 @@ COMPILED_MODULES = [
     "aioproducer/producer/accumulator/record_sizes.py",
     "aioproducer/producer/scheduling/schedule.py",
     "aioproducer/producer/exchange/sealer.py",
+    "aioproducer/producer/sender/batch_watch.py",
+    "aioproducer/producer/sender/dispatcher.py",
     "aioproducer/producer/sender/sender_pass.py",
     "aioproducer/producer/accumulator/sequences.py",
     "aioproducer/producer/exchange/split.py",

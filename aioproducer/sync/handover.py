@@ -17,8 +17,8 @@ from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError,
 from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery
 from aioproducer.producer.accumulator.produce_result import WHOLE
 from aioproducer.producer.parking.parked_record import PARKED_COST
-from aioproducer.producer.producer import KafkaProducer
-from aioproducer.types import Headers
+from aioproducer.producer.producer import KafkaProducer, core_of, hooks_of
+from aioproducer.types import Headers, ProducerRecord
 
 if TYPE_CHECKING:
     from aioproducer.sync.delivery import Delivery
@@ -74,7 +74,7 @@ class Handover:
         self.patience = config.max_block_ms / 1000
         self._producer = producer
         self._loop = loop
-        self._serialized = producer._hooks.serializes
+        self._serialized = hooks_of(producer).serializes
         self._room = threading.Condition()
 
     # From threads
@@ -134,7 +134,8 @@ class Handover:
     ) -> LoopDelivery:
         producer = self._producer
         if self._serialized:
-            return producer._send_otherwise(topic, value, key, partition, timestamp_ms, headers, serialize=False)
+            record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
+            return core_of(producer).entry.send(record, serialize=False)
         return producer.send(topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers)
 
     def _refuse(self, delivery: Delivery, record: Record, error: Exception) -> None:
@@ -143,12 +144,13 @@ class Handover:
         cause = error if isinstance(error, KafkaError) else KafkaError(f"{type(error).__name__}: {error}")
         topic, partition = record[0], -1 if record[3] is None else record[3]
         ended = DeliveryError.of(cause, Outcome.NOT_SENT, (topic, partition))
-        self._producer._failures.failed(topic, partition, 1, ended, self._loop.time())
-        self._producer._admission.missing(cause)
+        core = core_of(self._producer)
+        core.failures.failed(topic, partition, 1, ended, self._loop.time())
+        core.admission.missing(cause)
 
     def _look_for_memory(self) -> None:
         """Unblocks threads, or makes them wait until the records now in line have been placed."""
-        lot = self._producer._lot
+        lot = core_of(self._producer).lot
         waiting = lot.memory if len(lot.memory) > 0 else lot.serializing
         self.full = len(waiting) > 0
         if self.full:

@@ -92,7 +92,7 @@ def test_whatever_may_work_later_or_may_have_happened_has_an_answer() -> None:
 def test_the_others_of_a_refused_batch_may_be_sent_again() -> None:
     error = InvalidRecordException("refused")
     error.refused_records = {1: "no key"}
-    answers = [Answers().to(ended(error).told_of(index)) for index in (0, 1)]
+    answers = [Answers().to(ended(error).for_record(index)) for index in (0, 1)]
     assert [answer and answer.status for answer in answers] == [503, 422]
 
 
