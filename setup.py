@@ -89,6 +89,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/exchange/sealer.py",
     "aioproducer/producer/sender/batch_watch.py",
     "aioproducer/producer/sender/dispatcher.py",
+    "aioproducer/producer/sender/expiry.py",
     "aioproducer/producer/sender/sender_pass.py",
     "aioproducer/producer/accumulator/sequences.py",
     "aioproducer/producer/exchange/split.py",
