@@ -67,7 +67,7 @@ class ProducerMetrics:
         start_time_ms: int = 0,
         gauges: Callable[[], Gauges] | None = None,
     ) -> None:
-        self._gauges = (lambda: Gauges(buffer_available=buffer_memory)) if gauges is None else gauges
+        self._gauges: Callable[[], Gauges] = partial(Gauges, buffer_memory) if gauges is None else gauges
         tags = (("client-id", client_id),)
         self.registry = registry = MetricRegistry(window=window, samples=samples, level=level)
         self._group = registry.group(PRODUCER_GROUP, tags)
