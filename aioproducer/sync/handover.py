@@ -11,7 +11,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome
 from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery
@@ -19,9 +19,6 @@ from aioproducer.producer.accumulator.produce_result import WHOLE
 from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.producer.producer import KafkaProducer, core_of, hooks_of
 from aioproducer.types import Headers, ProducerRecord
-
-if TYPE_CHECKING:
-    from aioproducer.sync.delivery import Delivery
 
 MOST: Final = 1000
 """Records that may be on their way before threads wait …"""
@@ -33,14 +30,24 @@ Record = tuple[Any, Any, Any, int | None, int | None, Headers | None]
 """Topic, value, key, partition, timestamp and headers: all immutable, and checked."""
 
 
+class Handed(Protocol):
+    """The delivery of a record, as the loop ends its way here."""
+
+    def placed(self, delivery: LoopDelivery) -> None:
+        """The producer has accepted the record."""
+
+    def refused(self, error: Exception) -> None:
+        """The producer has refused the record."""
+
+
 @final
 class Waiter:
     """A thread that waits for a record, with the interface of a future that ProduceResult expects."""
 
-    __slots__ = ("left", "told")
+    __slots__ = ("ended", "left")
 
     def __init__(self) -> None:
-        self.told = threading.Event()
+        self.ended = threading.Event()
         self.left = False
         """Ends the wait: a failure is then logged."""
 
@@ -48,17 +55,17 @@ class Waiter:
         return self.left
 
     def set_result(self, _: Any) -> None:
-        self.told.set()
+        self.ended.set()
 
     def set_exception(self, _: BaseException) -> None:
-        self.told.set()
+        self.ended.set()
 
 
 class Handover:
     """One per running producer. Every ``send`` reads ``rung``, ``full`` and ``queue``."""
 
     def __init__(self, producer: KafkaProducer[Any, Any], loop: asyncio.AbstractEventLoop) -> None:
-        self.queue: deque[tuple[Delivery, Record]] = deque()
+        self.queue: deque[tuple[Handed, Record]] = deque()
         self.rung = False
         """The loop was woken and has not drained the queue yet."""
         self.full = False
@@ -138,7 +145,7 @@ class Handover:
             return core_of(producer).entry.send(record, serialize=False)
         return producer.send(topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers)
 
-    def _refuse(self, delivery: Delivery, record: Record, error: Exception) -> None:
+    def _refuse(self, delivery: Handed, record: Record, error: Exception) -> None:
         """There is no caller to raise to, so the delivery reports the error; it is also logged, in case nobody asks."""
         delivery.refused(error)
         cause = error if isinstance(error, KafkaError) else KafkaError(f"{type(error).__name__}: {error}")
@@ -179,7 +186,7 @@ class Handover:
         self.refuse_the_rest()
         self._wake()
         for waiter in list(self.waiters):  # those that missed the loop's last drain
-            waiter.told.set()
+            waiter.ended.set()
 
     def abandon(self) -> None:
         """Called in a fork, whose parent has the loop: threads that do not exist here may hold locks."""
