@@ -166,7 +166,7 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, want
     if wanted is not None:
         records = compress(wanted.type, data[start:], wanted.level)
         recompressed = with_records(batch.data, wanted.type, records)
-    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed, None, walk.keyless, recompressed)
+    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed, "", walk.keyless, recompressed)
 
 
 def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: str = "") -> Scan:
