@@ -34,8 +34,11 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
+from aioproducer.testing.simulation.transport import SimulatedTransport
+from aioproducer.types import PartitionInfo
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
+from tests.support.manual_clock import ManualClock
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import (
     ScriptedCluster,
@@ -84,6 +87,39 @@ async def test_start_and_stop_with_connections_open() -> None:
             assert (await producer.send("t", b"v", partition=partition)).offset == 0
     # Leaving the block closed the producer, and no_leaks finds whatever it forgot.
     assert not cluster.broker.connections
+
+
+@virtual
+async def test_the_caller_of_send_does_no_io(world: World) -> None:
+    """The Sender and the links connect and write requests, whatever the call."""
+    doing_io: set[asyncio.Task[Any] | None] = set()
+
+    class Watched(SimulatedTransport):
+        def writelines(self, list_of_data: Any) -> None:
+            doing_io.add(asyncio.current_task())
+            super().writelines(list_of_data)
+
+    loop = asyncio.get_running_loop()
+    connect = loop.create_connection
+
+    async def create_connection(*arguments: Any, **options: Any) -> Any:
+        doing_io.add(asyncio.current_task())
+        transport, protocol = await connect(*arguments, **options)
+        transport.__class__ = Watched
+        return transport, protocol
+
+    loop.create_connection = create_connection  # type: ignore[method-assign]
+    async with running(linger_ms=10) as (cluster, producer):
+        parked = producer.send("t", b"0")
+        _ = await producer.enqueue("t", b"1")
+        await parked
+        sent = [producer.send("t", b"2"), await producer.enqueue("t", b"3")]
+        await producer.send_many("t", [b"4"])
+        await producer.flush()
+        assert [delivery.result().offset for delivery in sent] == [2, 3]
+        assert cluster.values("t") == numbered(5)
+    assert asyncio.current_task() not in doing_io
+    assert "aioproducer sender" in {task.get_name() for task in doing_io if task is not None}
 
 
 def test_the_constructor_needs_no_loop_and_connects_to_nothing() -> None:
@@ -440,6 +476,37 @@ async def test_topics_are_created_by_the_broker() -> None:
     ):
         assert (await producer.send("new", b"v")).offset == 0
         assert len(await producer.partitions_for("new")) == 3
+
+
+async def test_partitions_for_gives_leaders_and_replicas() -> None:
+    async with ScriptedCluster(3) as cluster:
+        cluster.create_topic("t", assignments=[[1, 0], [2, 1]])
+        cluster.move_leader("t", 0, 0)
+        await cluster.stop_node(2)
+        async with make_producer(cluster.bootstrap_servers) as producer:
+            moved, left = await producer.partitions_for("t")
+        epochs = [cluster.topic("t").partitions[index].leader_epoch for index in range(2)]
+        assert moved == PartitionInfo("t", 0, 0, epochs[0], (1, 0), (1, 0), ())
+        assert left == PartitionInfo("t", 1, 1, epochs[1], (2, 1), (1,), (2,))
+
+
+async def test_a_clock_in_place_of_the_machines_stamps_records() -> None:
+    clock = ManualClock()
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"message.timestamp.type": "CreateTime"})
+        producer = make_producer(cluster.bootstrap_servers)
+        producer._clock = clock
+        async with producer:
+            deliveries = [producer.send("t", b"before metadata")]
+            await deliveries[0]
+            for advance in (1, -5):
+                clock.advance(advance)
+                deliveries.append(producer.send("t", b"later"))
+            deliveries.append(producer.send("t", b"stamped", timestamp_ms=1))
+            await producer.flush()
+        stamps = [1_700_000_000_000, 1_700_000_001_000, 1_699_999_996_000, 1]
+        assert [delivery.result().timestamp_ms for delivery in deliveries] == stamps
+        assert [record.timestamp_ms for record in cluster.log("t").records()] == stamps
 
 
 async def test_linger_counts_from_the_first_record() -> None:

@@ -449,6 +449,24 @@ def test_memory_and_bytes_stay_while_a_request_carries_them() -> None:
     here.check_end()
 
 
+def test_a_success_that_comes_too_late_is_logged_and_changes_no_end(caplog: pytest.LogCaptureFixture) -> None:
+    here = PartitionSimulation()
+    here.add_batch()
+    here.drain()
+    delivery, ends = here.deliveries[b"1"], list[str]()
+    delivery.add_done_callback(lambda ended: ends.append(repr(ended.exception())))
+    here.expire_oldest()
+    expired = delivery.exception()
+    assert isinstance(expired, TimeoutException)
+    here.process()
+    with caplog.at_level(logging.INFO):
+        here.receive()
+    assert here.broker.log == [b"1"]
+    assert caplog.text.count("was appended after it had been given up") == 1
+    assert (ends, repr(delivery.exception())) == ([repr(expired)], repr(expired))
+    here.check_end()
+
+
 def test_nothing_new_goes_out_while_what_was_given_up_is_under_way() -> None:
     here = PartitionSimulation()
     here.add_batch()

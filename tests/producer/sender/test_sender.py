@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
 from aioproducer.records.record_batch import read_batches
 from tests.support.inside import parts_of, sender_of
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.producing import all_memory_free, end_of, make_producer
+from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import (
     ScriptedCluster,
     Step,
@@ -149,6 +150,23 @@ async def test_sequences_go_on_over_reconnects() -> None:
         assert {(batch.producer_id, batch.producer_epoch) for batch in cluster.log("t").batches()} == {(0, 0)}
 
 
+@virtual
+async def test_without_linger_what_is_there_goes_out_in_the_senders_next_turn(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=0) as producer:
+            _ = await producer.send("t", b"first")
+            deliveries = [producer.send("t", value) for value in numbered(3)]
+            assert producer.metrics()["requests-in-flight"] == 0
+            await turns(3)
+            assert producer.metrics()["requests-in-flight"] == 1
+            deliveries.append(producer.send("t", b"3"))
+            await turns(3)
+            assert producer.metrics()["requests-in-flight"] == 2, "it waits for no answer"
+            await wait_all(deliveries)
+        assert [batch.count for batch in cluster.log("t").batches()] == [1, 3, 1]
+
+
 async def test_retries_are_bounded_when_asked_to_be() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -199,6 +217,23 @@ async def test_metadata_tells_the_new_leader() -> None:
             await producer.flush()
             assert [delivery.result().offset for delivery in deliveries] == [1, 2, 3, 4, 5]
         assert cluster.values("t") == [b"0", *numbered(5)]
+
+
+@virtual
+async def test_metadata_that_is_old_is_asked_for_again_by_itself(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, metadata_max_age_ms=60_000) as producer:
+            assert math.isnan(producer.metrics()["metadata-age"])
+            _ = await producer.send("t", b"v")
+            asked = cluster.broker.count(ApiKey.METADATA)
+            await asyncio.sleep(59)
+            assert producer.metrics()["metadata-age"] == pytest.approx(59, abs=0.5)
+            assert cluster.broker.count(ApiKey.METADATA) == asked
+            await asyncio.sleep(2)
+            assert producer.metrics()["metadata-age"] == pytest.approx(1, abs=0.5)
+            assert cluster.broker.count(ApiKey.METADATA) == asked + 1
+            assert [topic.name for topic in cluster.broker.sent(ApiKey.METADATA)[-1].topics] == ["t"]
 
 
 async def test_leaders_that_move_all_the_time() -> None:
@@ -304,7 +339,10 @@ async def test_delivery_timeout_while_a_request_is_under_way(world: World) -> No
 
 
 @virtual
-async def test_what_expired_under_way_keeps_its_memory_until_its_answer_comes(world: World) -> None:
+async def test_what_expired_under_way_keeps_its_memory_until_its_answer_comes(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     gate = asyncio.Event()
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
