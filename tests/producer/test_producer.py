@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer import DeliveryError, KafkaProducer, Outcome, ProducerRecord, TimestampType
+from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome, ProducerRecord, TimestampType
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
@@ -316,6 +316,16 @@ MISUSE: list[tuple[dict[str, Any], type[Exception]]] = [
 ]
 
 
+async def test_a_record_for_a_known_topic_is_in_a_batch_when_send_returns() -> None:
+    async with running(linger_ms=50_000, delivery_timeout_ms=60_000) as (_, producer):
+        await producer.partitions_for("t")
+        _ = producer.send("t", b"v")
+        (queue,) = parts_of(producer).completer.incomplete.queues()
+        assert queue.open is not None
+        assert (queue.topic, queue.open.count) == ("t", 1)
+        assert producer.metrics()["parked-records"] == 0
+
+
 @pytest.mark.parametrize(("arguments", "kind"), MISUSE)
 async def test_misuse_raises_and_takes_nothing(arguments: dict[str, Any], kind: type[Exception]) -> None:
     async with running() as (cluster, producer):
@@ -372,8 +382,10 @@ async def test_a_large_record_has_a_batch_of_its_own() -> None:
         assert all_memory_free(producer)
 
 
-async def test_a_record_too_large_ends_its_delivery(caplog: pytest.LogCaptureFixture) -> None:
-    async with running() as (_, producer):
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+async def test_a_record_too_large_ends_its_delivery(codec: str) -> None:
+    """However small it would be compressed."""
+    async with running(compression_type=codec) as (_, producer):
         for topic in ("t", "unknown"):
             ended = await end_of(producer.send(topic, bytes(2_000_000)))
             assert isinstance(ended, RecordTooLargeException)
@@ -382,6 +394,15 @@ async def test_a_record_too_large_ends_its_delivery(caplog: pytest.LogCaptureFix
             with pytest.raises(RecordTooLargeException, match=r"max\.request\.size"):
                 _ = await producer.enqueue(topic, bytes(2_000_000))
         assert producer.metrics()["record-error-total"] == 4
+
+
+async def test_the_callback_of_a_record_that_was_not_let_in_is_called() -> None:
+    async with running() as (_, producer):
+        ends: asyncio.Queue[Delivery] = asyncio.Queue()
+        delivery = producer.send("t", bytes(2_000_000))
+        delivery.add_done_callback(ends.put_nowait)
+        assert await ends.get() is delivery
+        assert isinstance(delivery.exception(), RecordTooLargeException)
 
 
 async def test_a_refused_record_whose_task_was_just_made_is_raised_there_and_not_logged(

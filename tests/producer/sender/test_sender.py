@@ -277,6 +277,14 @@ async def test_all_brokers_come_back_on_other_ports_but_one() -> None:
             assert (await delivery).offset == 1
 
 
+async def test_every_broker_is_found_from_one() -> None:
+    async with ScriptedCluster(3) as cluster:
+        cluster.create_topic("t", assignments=[[0], [1], [2]])
+        async with make_producer(cluster.bootstrap_servers.split(",")[1]) as producer:
+            await wait_all([producer.send("t", b"v", partition=partition) for partition in range(3)])
+        assert [broker.count(ApiKey.PRODUCE) for broker in cluster.brokers] == [1, 1, 1]
+
+
 async def test_bootstrap_servers_are_asked_again_when_no_known_broker_is_left() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -757,6 +765,11 @@ async def test_deadlines_do_not_pile_up_with_full_batches() -> None:
 # The producer id
 
 
+async def test_the_producer_id_is_asked_for_at_the_start() -> None:
+    async with ScriptedCluster() as cluster, make_producer(cluster.bootstrap_servers):
+        await cluster.broker.received(ApiKey.INIT_PRODUCER_ID)
+
+
 async def test_init_producer_id_is_tried_again_after_a_passing_error() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -930,6 +943,18 @@ async def test_no_metadata_for_a_topic_that_may_not_be_written(caplog: pytest.Lo
             assert isinstance(ended, TopicAuthorizationException)
             with pytest.raises(TopicAuthorizationException):
                 await producer.partitions_for("t")
+
+
+@virtual
+async def test_a_topic_that_may_not_be_written_is_not_asked_for_over_and_over(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.broker.always(ApiKey.METADATA, edited(_forbidden))
+        async with make_producer(cluster.bootstrap_servers, metadata_max_age_ms=300_000) as producer:
+            for _ in range(3):
+                before = cluster.broker.count(ApiKey.METADATA)
+                assert isinstance(await end_of(producer.send("t", b"v")), TopicAuthorizationException)
+                await asyncio.sleep(90)
+                assert cluster.broker.count(ApiKey.METADATA) - before <= 1
 
 
 def _forbidden(response: Any) -> None:
