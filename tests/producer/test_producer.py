@@ -303,6 +303,16 @@ async def test_a_record_object_and_its_misuse() -> None:
             _ = producer.send(5)  # type: ignore[call-overload]
 
 
+async def test_a_record_for_a_known_topic_is_in_a_batch_when_send_returns() -> None:
+    async with running(linger_ms=50_000, delivery_timeout_ms=60_000) as (_, producer):
+        await producer.partitions_for("t")
+        _ = producer.send("t", b"v")
+        (queue,) = parts_of(producer).completer.incomplete.queues()
+        assert queue.open is not None
+        assert (queue.topic, queue.open.count) == ("t", 1)
+        assert producer.metrics()["parked-records"] == 0
+
+
 MISUSE: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"topic": "t", "value": 5}, SerializationException),
     ({"topic": "t", "value": "text"}, SerializationException),
@@ -314,16 +324,6 @@ MISUSE: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"topic": "t", "timestamp_ms": -1}, IllegalArgumentException),
     ({"topic": ""}, IllegalArgumentException),
 ]
-
-
-async def test_a_record_for_a_known_topic_is_in_a_batch_when_send_returns() -> None:
-    async with running(linger_ms=50_000, delivery_timeout_ms=60_000) as (_, producer):
-        await producer.partitions_for("t")
-        _ = producer.send("t", b"v")
-        (queue,) = parts_of(producer).completer.incomplete.queues()
-        assert queue.open is not None
-        assert (queue.topic, queue.open.count) == ("t", 1)
-        assert producer.metrics()["parked-records"] == 0
 
 
 @pytest.mark.parametrize(("arguments", "kind"), MISUSE)

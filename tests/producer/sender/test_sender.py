@@ -314,6 +314,19 @@ async def test_a_request_that_is_not_answered_is_sent_again_on_a_new_connection(
         assert cluster.broker.count(ApiKey.PRODUCE) == 2
 
 
+@pytest.mark.parametrize("lost", [drop(), drop(appended=True), never()], ids=["before", "after", "timed out"])
+@virtual
+async def test_a_lost_connection_and_a_time_out_are_a_network_exception(world: World, lost: Step) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.script(ApiKey.PRODUCE, lost)
+        async with make_producer(cluster.bootstrap_servers, retries=0, request_timeout_ms=50) as producer:
+            ended = await end_of(producer.send("t", b"v"))
+        assert isinstance(ended, DeliveryError)
+        assert (ended.code, ended.outcome) == (ErrorCode.NETWORK_EXCEPTION, Outcome.UNKNOWN)
+        assert cluster.broker.count(ApiKey.PRODUCE) == 1
+
+
 @virtual
 async def test_records_that_waited_for_metadata_linger_as_all_others_do(world: World) -> None:
     async with ScriptedCluster() as cluster:
