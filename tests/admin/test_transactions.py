@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import InvalidTxnStateException, KafkaError, ProducerFencedException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
-
-QUICK: Any = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
+from tests.admin.clusters import QUICK
 
 
 @pytest.fixture
