@@ -160,7 +160,7 @@ def audit(
 
 @contextmanager
 def spark_errors(what: str = "Spark failed") -> Iterator[None]:
-    """Turns errors of Spark's into such as are told in a line."""
+    """Turns Spark's errors into errors that fit in a line."""
     from aioproducer.spark.audit.spark_errors import SPARK_ERRORS, explained
 
     try:
@@ -201,7 +201,7 @@ class Audit:
         self._terminal = terminal
 
     async def run(self) -> int:
-        """Audits what is there; the exit status."""
+        """Audits the records in the topics; returns the exit status."""
         from aioproducer.spark.audit.run import audit_topics
 
         wanted = self._wanted
@@ -216,9 +216,9 @@ class Audit:
             read_committed=wanted.read_committed,
             on_progress=lambda step: self._terminal.note(f"Working on {step}"),
         )
-        return self._tell(summary)
+        return self._print(summary)
 
-    def _tell(self, summary: Summary) -> int:
+    def _print(self, summary: Summary) -> int:
         from aioproducer.spark.audit.place import Place
         from aioproducer.spark.audit.run import REPORT
 
@@ -236,7 +236,7 @@ class Audit:
         return 0 if summary.ok else FAILED
 
     async def watch(self, interrupt: Interrupt) -> int:
-        """Watches what comes, until Ctrl-C; status 0 if nothing was found until then."""
+        """Watches new records until Ctrl-C; status 0 if it found nothing."""
         from aioproducer.spark.audit.place import Place
         from aioproducer.spark.audit.source import Source
         from aioproducer.spark.audit.spark_errors import explained
@@ -244,18 +244,18 @@ class Audit:
 
         source = Source(self._spark, self._config)
         wanted, start, interval = self._wanted, self._wanted.start.value, f"{self._wanted.every} seconds"
-        told = Told(self._terminal)
-        producers = ProducerWatch(told.alert, lag_ms=2000 * wanted.every)
+        seen = WatchReport(self._terminal)
+        producers = ProducerWatch(seen.alert, lag_ms=2000 * wanted.every)
 
         def begin() -> list[Any]:
-            # Spark adapts nothing in a stream: with its default, 200 tasks would follow each shuffle of a few rows.
+            # Spark does not adapt the number of tasks in a stream: by default, each shuffle of a few rows has 200.
             self._spark.conf.set("spark.sql.shuffle.partitions", self._spark.sparkContext.defaultParallelism)
             queries = []
             if wanted.topics:
                 place = Place(wanted.output)
                 kept = Place(wanted.checkpoint)
                 queries.append(
-                    watch_topics(source, wanted.topics, start, self._options, told.batch, place, kept, interval)
+                    watch_topics(source, wanted.topics, start, self._options, seen.batch, place, kept, interval)
                 )
             if wanted.metrics_topic is not None:
                 queries.append(watch_producers(source, wanted.metrics_topic, start, producers, interval))
@@ -275,15 +275,15 @@ class Audit:
             for query in queries:
                 await asyncio.to_thread(query.stop)
         for query in queries:
-            # Ctrl-C in a terminal ends Spark's Python processes as well: what comes of that is no error.
+            # Ctrl-C in a terminal also ends Spark's Python processes: that a query fails then is no error.
             if (error := query.exception()) is not None and not interrupt.once.is_set():
                 raise InputError(f"{query.name}: {explained(error)}")
-        self._terminal.say(f"{report.count(told.records, 'record')} watched, {report.count(told.found, 'finding')}")
-        return FAILED if told.found else 0
+        self._terminal.say(f"{report.count(seen.records, 'record')} watched, {report.count(seen.found, 'finding')}")
+        return FAILED if seen.found else 0
 
 
-class Told:
-    """What watching has shown so far."""
+class WatchReport:
+    """Prints what watching finds, and counts it."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal

@@ -23,8 +23,8 @@ from aioproducer.errors import ConfigException, DataDirectoryException
 _PORT = 9092
 
 _SWITCH_S = 0.0005
-"""A thread that decompresses batches lets the event loop have its turn after so long; Python's default is ten times as
-long, and a request may need several such turns."""
+"""How long a thread that decompresses batches may hold up the event loop. Python's default is ten times as long, and a
+request may have to wait several times."""
 
 
 def broker(
@@ -110,7 +110,7 @@ def broker(
             with collecting():
                 await first_of(failure, interrupt.once)
             if failure.done():
-                kept = "" if data_dir is None else "; what was acknowledged is there when the broker starts again"
+                kept = "" if data_dir is None else "; after a restart the broker has all acknowledged records"
                 raise InputError(failure.result() + kept)
             failure.cancel()
         finally:
@@ -121,7 +121,7 @@ def broker(
 
 
 def _configs(file: Path | None, given: Mapping[str, str]) -> dict[str, str]:
-    """What the file has, and what is ``given`` instead."""
+    """The configs of the file, overridden by those ``given``."""
     try:
         return resolved({**({} if file is None else read_config_file(file)), **given})
     except ConfigException as error:
@@ -134,7 +134,7 @@ def _ports(port: int | None, brokers: int, configs: Mapping[str, object]) -> lis
     """The port of each broker; None if ``listeners`` has them."""
     if "listeners" in configs:
         if port is not None:
-            raise typer.BadParameter("the config listeners has the ports: leave one of them out", param_hint="--port")
+            raise typer.BadParameter("the config listeners names the ports: omit one of the two", param_hint="--port")
         return None
     first = _PORT if port is None else port
     return [first + number if first else 0 for number in range(brokers)]
