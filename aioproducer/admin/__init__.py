@@ -8,6 +8,8 @@ offsets, quotas, transactions and ACLs.
         await admin.alter_configs(ConfigResource.topic("orders"), {"retention.ms": "3600000"})
         await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
+The files:
+
     kafka_admin.py        the client: all its calls, with their documentation
     admin_config.py       its configs
     admin_requests.py     sends requests to the right brokers, and repeats the attempts that fail

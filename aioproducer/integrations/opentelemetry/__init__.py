@@ -9,7 +9,7 @@
         metric_reporters=[OpenTelemetryReporter()],
     )
 
-Its files:
+The files:
 
     reporter.py       the metrics, as observable instruments
     tracing.py        a span for every record
