@@ -119,7 +119,7 @@ class AdminRequests:
 
 
 def distinct(names: Iterable[K]) -> list[K]:
-    """The names of an argument; IllegalArgumentException if one of them is there twice."""
+    """The names given as an argument. IllegalArgumentException if one of them is given twice."""
     given = list(names)
     twice = [str(name) for name, times in Counter(given).items() if times > 1]
     if twice:

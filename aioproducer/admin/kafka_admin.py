@@ -33,10 +33,10 @@ _ALL_ACLS = AclBindingFilter()
 class KafkaAdmin(ClientLifecycle[AdminConfig]):
     """Describes and changes the topics, configs, quotas, transactions and ACLs of a cluster.
 
-    A call for one topic or resource raises what went wrong with it (TopicExistsException,
-    UnknownTopicOrPartitionException, InvalidConfigurationException, …). A call for several returns each outcome,
-    with an error in the place of a result, so one failure does not hide the others. It raises only what concerns all:
-    TimeoutException after default.api.timeout.ms. A change that timed out may have been made.
+    A call for one topic or resource raises its error (TopicExistsException, UnknownTopicOrPartitionException,
+    InvalidConfigurationException, …). A call for several returns each outcome, with an error in the place of a result,
+    so one failure does not hide the others. It raises only errors that concern all: TimeoutException after
+    default.api.timeout.ms. A change that timed out may have been made.
 
     ``config`` takes the names of :class:`AdminConfig`, in snake_case or dotted; ConfigException names a wrong one. An
     admin client belongs to the event loop it was started in.
@@ -61,7 +61,7 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
     # Topics
 
     async def create_topic(self, topic: NewTopic) -> None:
-        """Creates a topic. The controller knows it first, every broker a moment later."""
+        """Creates a topic. The controller knows it at once, every broker a moment later."""
         only(await self.create_topics([topic]))
 
     async def delete_topic(self, name: str) -> None:
@@ -81,7 +81,7 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
         return await self._topic_calls.delete_topics(names)
 
     async def describe_topics(self, names: Iterable[str]) -> dict[str, TopicDescription | KafkaError]:
-        """By name, the descriptions of topics, or errors in their place."""
+        """Describes topics; by name, each description, or else its error."""
         return await self._topic_calls.describe_topics(names)
 
     async def list_topics(self, *, internal: bool = False) -> dict[str, TopicDescription]:
@@ -98,20 +98,20 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
         self, resource: ConfigResource, changes: Mapping[str, ConfigChange], *, validate_only: bool = False
     ) -> None:
         """Changes configs of a running cluster: a text sets one, None resets it to its default, Append and Subtract
-        change a list. Either all of the changes are made or none; ``validate_only`` only checks whether they could be.
+        change a list. Either all changes are made or none. ``validate_only`` checks them without making them.
         """
         only(await self.alter_all_configs({resource: changes}, validate_only=validate_only))
 
     async def describe_all_configs(
         self, resources: Iterable[ConfigResource]
     ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-        """The configs of topics and brokers, or errors in their place."""
+        """The configs of topics and brokers; by resource, all its configs, or else its error."""
         return await self._config_calls.describe_all_configs(resources)
 
     async def alter_all_configs(
         self, changes: Mapping[ConfigResource, Mapping[str, ConfigChange]], *, validate_only: bool = False
     ) -> dict[ConfigResource, KafkaError | None]:
-        """As :meth:`alter_configs`; None for each resource that was changed, or else its error."""
+        """As :meth:`alter_configs` for several resources; None for each that was changed, or else its error."""
         return await self._config_calls.alter_all_configs(changes, validate_only=validate_only)
 
     # Offsets
@@ -119,7 +119,7 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
     async def list_offsets(
         self, specs: Mapping[TopicPartition, OffsetSpec], *, isolation_level: IsolationLevel = "read_uncommitted"
     ) -> dict[TopicPartition, ListOffsetsResultInfo | KafkaError]:
-        """The offsets of partitions at their leaders, or errors in their place; each leader is asked once."""
+        """The offsets of partitions; by partition, its offset, or else its error. Each leader gets one request."""
         return await self._offset_calls.list_offsets(specs, isolation_level=isolation_level)
 
     async def list_groups(self, *, without_members: bool = False) -> list[str]:
@@ -162,20 +162,20 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
     async def alter_all_client_quotas(
         self, changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
     ) -> dict[ClientQuotaEntity, KafkaError | None]:
-        """As :meth:`alter_client_quotas`; None for each entity that was changed, or else its error."""
+        """As :meth:`alter_client_quotas` for several entities; None for each that was changed, or else its error."""
         return await self._quota_calls.alter_all_client_quotas(changes, validate_only=validate_only)
 
     # Transactions
 
     async def list_transactions(self, *, states: Sequence[str] = ()) -> list[str]:
-        """The transactional ids that this client may see, in order; with ``states`` only those in one of them.
+        """The transactional ids that this client may see, in order; with ``states``, only those in one of these states.
 
         Needs brokers of 3.0 or newer.
         """
         return await self._transaction_calls.list_transactions(states=states)
 
     async def describe_transactions(self, transactional_ids: Sequence[str]) -> dict[str, TransactionDescription | None]:
-        """What coordinators know of transactional ids; None for one that they do not know.
+        """What coordinators know of transactional ids; None for an id that they do not know.
 
         Needs brokers of 3.0 or newer.
         """
@@ -210,11 +210,11 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
         return await self._acl_calls.describe_acls(wanted)
 
     async def create_acl(self, acl: AclBinding) -> None:
-        """Allows or denies something. Creating an ACL that exists is no error."""
+        """Allows or denies an operation. Creating an ACL that exists is no error."""
         only(await self.create_acls([acl]))
 
     async def create_acls(self, acls: Iterable[AclBinding]) -> dict[AclBinding, KafkaError | None]:
-        """As :meth:`create_acl`; None for each ACL that exists now, or else its error."""
+        """As :meth:`create_acl` for several ACLs; None for each that exists now, or else its error."""
         return await self._acl_calls.create_acls(acls)
 
     async def delete_acls(self, wanted: AclBindingFilter) -> list[AclBinding]:

@@ -42,22 +42,22 @@ class Start(StrEnum):
 
 def audit(
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC", help="What to audit.", show_default=False)
+        list[str] | None, typer.Argument(metavar="TOPIC", help="Topics to audit.", show_default=False)
     ] = None,
     delivery_log: Annotated[
         list[str] | None,
         typer.Option(
             "--delivery-log",
             metavar="FILE or topic:NAME",
-            help="What the producers wrote down themselves (DeliveryLog): files, or a topic; may be repeated. Without "
-            "it the audit cannot find acknowledged records that are missing.",
+            help="A log that producers wrote (DeliveryLog): files, or a topic; may be repeated. Without one, the audit "
+            "cannot find acknowledged records that are missing.",
             show_default=False,
         ),
     ] = None,
     metrics_topic: Annotated[
         str | None,
         typer.Option(
-            metavar="TOPIC", help="Where producers report their metrics (MetricsTopicReporter).", show_default=False
+            metavar="TOPIC", help="The topic with the producers' metrics (MetricsTopicReporter).", show_default=False
         ),
     ] = None,
     output: Annotated[
@@ -66,42 +66,44 @@ def audit(
             "--output",
             "-o",
             metavar="DIRECTORY",
-            help="For the report and the Parquet files: of this machine, or, as hdfs:/… or s3a:/…, of another "
-            "file system that Spark can reach.",
+            help="Where to write the report and the Parquet files: on this machine, or, as hdfs:/… or s3a:/…, on "
+            "another file system that Spark can reach.",
         ),
     ] = "delivery-audit",
     read_committed: Annotated[
-        bool, typer.Option("--read-committed", help="Read the topics once more, as readers of committed records do.")
+        bool, typer.Option("--read-committed", help="Also read the topics as read_committed consumers do.")
     ] = False,
-    unique: Annotated[bool, typer.Option("--unique", help="No two records have the same key and value.")] = False,
+    unique: Annotated[bool, typer.Option("--unique", help="Expect no records with equal key and value.")] = False,
     partial: Annotated[
         bool,
-        typer.Option("--partial", help="The producers also write to other topics: gaps in their numbers are normal."),
+        typer.Option("--partial", help="Accept gaps in the producers' numbers: they also write to other topics."),
     ] = False,
-    keyed: Annotated[bool, typer.Option("--keyed", help="All records of a key are in one partition.")] = False,
+    keyed: Annotated[bool, typer.Option("--keyed", help="Expect all records of a key in one partition.")] = False,
     latency: Annotated[
-        float, typer.Option(metavar="MS", min=1, help="Time within which 99 of 100 records of a minute must be there.")
+        float,
+        typer.Option(metavar="MS", min=1, help="How soon 99 of 100 records of a minute must arrive."),
     ] = 15_000,
     skew: Annotated[
-        float, typer.Option(metavar="TIMES", min=1, help="How many times the average partition's records one may have.")
+        float,
+        typer.Option(metavar="TIMES", min=1, help="How many times the average a partition may have."),
     ] = 4,
     transaction_timeout: Annotated[
         int, typer.Option(metavar="MS", min=1, help="How long a transaction may be open.")
     ] = 60_000,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Watch what is written from now on, until Ctrl-C, not what is already there."),
+        typer.Option("--watch", help="Watch new records until Ctrl-C, instead of auditing the existing ones."),
     ] = False,
     start: Annotated[Start, typer.Option("--from", help="With --watch: where to begin.")] = Start.LATEST,
     checkpoint: Annotated[
         str | None,
         typer.Option(
             metavar="DIRECTORY",
-            help="With --watch: where to remember what was seen, so that the next watch with it follows this one.",
+            help="With --watch: where to remember the position. The next watch with this directory continues there.",
             show_default=False,
         ),
     ] = None,
-    every: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="With --watch: how often to look.")] = 10,
+    every: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="With --watch: how often to check.")] = 10,
     master: Annotated[
         str, typer.Option(metavar="URL", help="Where Spark runs: this machine, or a cluster.")
     ] = "local[*]",
@@ -114,8 +116,8 @@ def audit(
     """Prove what was delivered to topics.
 
     A Spark job finds gaps, duplicates, reorderings, torn and open transactions, acknowledged records that are missing,
-    and more. It writes a report and all findings to a directory, and says what it could check and what it could not.
-    The exit status is 0 only if nothing was found.
+    and more. It writes a report and all findings to a directory, and lists what it could check and what it could not.
+    The exit status is 0 only if it found nothing.
     """
     if not topics and not (watch and metrics_topic):
         raise typer.BadParameter("name the topics to audit", param_hint="TOPIC")

@@ -34,21 +34,22 @@ def broker(
             min=0,
             max=65535,
             show_default=str(_PORT),
-            help="The port of the first broker, the others follow; 0: any free ports. Not together with -X listeners.",
+            help="The port of the first broker; the others have the next ports. 0: any free ports. Not together with "
+            "-X listeners.",
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     brokers: Annotated[int, typer.Option(min=1, max=100, help="How many brokers the cluster has.")] = 1,
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="A directory for records, topics and offsets; without it they are kept in memory."),
+        typer.Option(help="The directory of records, topics and offsets; by default they are in memory."),
     ] = None,
     recover: Annotated[
         bool,
         typer.Option(
             "--recover",
-            help="Start although files of the data directory are damaged. What can be read is kept, under the same "
-            "offsets; what cannot is set aside under names that end with .damaged.",
+            help="Start even if files of the data directory are damaged. Readable data is kept, under the same "
+            "offsets; unreadable data is set aside under names that end with .damaged.",
         ),
     ] = False,
     topic: Annotated[
@@ -64,7 +65,7 @@ def broker(
         typer.Option(
             "--config",
             metavar="FILE",
-            help="Broker configs in a .properties file. In a value, there and after -X, ${env:NAME} stands for an "
+            help="Broker configs in a .properties file. In its values and in those of -X, ${env:NAME} stands for an "
             "environment variable, and ${file:PATH:KEY} for an entry of another .properties file.",
             show_default=False,
         ),

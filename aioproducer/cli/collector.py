@@ -50,7 +50,7 @@ def collecting() -> Iterator[None]:
 
 
 async def _collect(objects_each: int) -> None:
-    """``objects_each``: the middle generation is collected whenever so many objects more have been made than freed."""
+    """``objects_each``: Python collects the middle generation after so many more objects were made than freed."""
     while True:
         looked, used = time.monotonic(), time.process_time()
         await asyncio.sleep(INTERVAL)

@@ -39,8 +39,8 @@ def demo(
         str | None,
         typer.Argument(
             metavar="FILE",
-            help="What to send, one record per line; - is standard input. .gz, .xz and .zst are unpacked. Without it, "
-            "every flight from New York in 2013, with the aircraft as key.",
+            help="The file to send, one record per line; - is standard input. .gz, .xz and .zst files are unpacked. By "
+            "default, every flight from New York in 2013, with the aircraft as key.",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +53,7 @@ def demo(
         typer.Option(
             "--bootstrap-server",
             metavar="HOST:PORT,...",
-            help="A cluster to send to instead of the embedded broker.",
+            help="Send to this cluster instead of the embedded broker.",
             show_default=False,
         ),
     ] = None,
@@ -63,9 +63,9 @@ def demo(
 ) -> None:
     """Send real input, read it back, and prove that all arrived.
 
-    Every record must be there once, unchanged and in order. The broker is the embedded one, in this process and in
-    memory, unless --bootstrap-server or a config names a cluster. There the demo creates its own topic, and deletes it
-    at the end.
+    Every record must arrive once, unchanged and in order. The broker is the embedded one, in this process and in
+    memory, unless --bootstrap-server or a config names a cluster. On a cluster, the demo creates its own topic and
+    deletes it at the end.
     """
     terminal = Terminal(quiet=quiet)
 

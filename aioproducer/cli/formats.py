@@ -137,9 +137,9 @@ class LinesParser:
 
 
 class NdjsonParser:
-    """One JSON value per line: the record's value is the line as it is. Empty lines are skipped.
+    """One JSON value per line: the record's value is the unchanged line. Empty lines are skipped.
 
-    With a key field, each value must be an object that has this field. A string is the key as it is, null means no key,
+    With a key field, each value must be an object that has this field. A string is the key itself, null means no key,
     anything else is the key as JSON.
     """
 

@@ -18,7 +18,7 @@ BootstrapServer = Annotated[
     typer.Option(
         "--bootstrap-server",
         metavar="HOST:PORT,...",
-        help=f"Brokers to find the cluster by; {DEFAULT_BOOTSTRAP_SERVER} if no config names others.",
+        help=f"The first brokers to contact; {DEFAULT_BOOTSTRAP_SERVER} if no config names others.",
         show_default=False,
     ),
 ]

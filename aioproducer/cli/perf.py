@@ -54,7 +54,7 @@ def perf(
     throughput: Annotated[float, typer.Option(help="The approximate rate, in records per second; -1 for no limit.")],
     bootstrap_server: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT,...", help="Brokers to find the cluster by.", show_default=False),
+        typer.Option(metavar="HOST:PORT,...", help="The first brokers to contact.", show_default=False),
     ] = None,
     record_size: Annotated[
         int | None, typer.Option(min=1, help="Send random letters, this many bytes per record.", show_default=False)
@@ -96,7 +96,7 @@ def perf(
         ),
     ] = None,
     warmup_records: Annotated[
-        int, typer.Option(min=0, help="Send this many records first, and leave them out of a second closing line.")
+        int, typer.Option(min=0, help="Leave this many first records out of a second closing line.")
     ] = 0,
     reporting_interval: Annotated[
         int, typer.Option(min=1, metavar="MS", help="Milliseconds between two lines of progress.")

@@ -30,13 +30,16 @@ REFRESH = 0.2
 def send(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to send to.")],
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="What to send; - is standard input. .gz, .xz and .zst are unpacked.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="The file to send; - is standard input. .gz, .xz and .zst files are unpacked."
+        ),
     ] = STDIN,
     format: Annotated[
         Format | None,
         typer.Option(
-            help="What makes a record: a line; a line of JSON, sent as it is; a row of CSV, sent as a JSON object "
-            "of its columns' texts. By default the file's suffix decides (.csv, .ndjson, .jsonl; else lines).",
+            help="A record is a line; a line of JSON, sent unchanged; or a row of CSV, sent as a JSON object of its "
+            "columns' texts. By default the file's suffix decides (.csv, .ndjson, .jsonl; else lines).",
             show_default=False,
         ),
     ] = None,
@@ -44,16 +47,14 @@ def send(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The field of the JSON object, or the column, that is the key. A text is the key as it is, null and "
-            "an empty column mean no key, any other value is the key as JSON.",
+            help="The JSON field or the column that has the key. A text is the key itself, null and an empty column "
+            "mean no key, any other value is the key as JSON.",
             show_default=False,
         ),
     ] = None,
     key_separator: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT", help="Lines are KEY TEXT VALUE, with this text between the two.", show_default=False
-        ),
+        typer.Option(metavar="TEXT", help="The text that separates key and value in each line.", show_default=False),
     ] = None,
     partition: Annotated[
         int | None,
@@ -67,8 +68,8 @@ def send(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep every record that was not delivered in this file, in the input's format, so that it can be sent "
-            "again; FILE.reasons.ndjson has line, cause and outcome (not_sent, or unknown: it may have arrived).",
+            help="Keep every undelivered record in this file, in the input's format, so that it can be sent again. "
+            "FILE.reasons.ndjson has its line, cause and outcome (not_sent, or unknown: it may have arrived).",
             show_default=False,
         ),
     ] = None,
@@ -79,8 +80,8 @@ def send(
 ) -> None:
     """Send lines, NDJSON or CSV to a topic.
 
-    The exit status is 0 only if every record was delivered. Ctrl-C ends the input and delivers what has been read; a
-    second Ctrl-C stops that, too.
+    The exit status is 0 only if every record was delivered. Ctrl-C ends the input and delivers the records that were
+    read; a second Ctrl-C stops the delivery, too.
     """
     chosen = format or Format.of(file)
     if key_field is not None and chosen is Format.LINES:

@@ -32,18 +32,21 @@ Query = Annotated[
     str | None,
     typer.Argument(
         metavar="QUERY",
-        help="A streaming query: its checkpoint, if that is a directory of this machine, or its id.",
+        help="A streaming query: its id, or its checkpoint if that is a directory of this machine.",
         show_default=False,
     ),
 ]
 WriteId = Annotated[
-    str | None, typer.Option(metavar="ID", help="Instead of a query: the writeId of batches.", show_default=False)
+    str | None, typer.Option(metavar="ID", help="The writeId of a batch write, instead of a query.", show_default=False)
 ]
 MarkerTopic = Annotated[
-    str, typer.Option("--topic", metavar="TOPIC", help="The sink's option markerTopic, or else its option topic.")
+    str,
+    typer.Option(
+        "--topic", metavar="TOPIC", help="The sink's option markerTopic, or its option topic if that is not set."
+    ),
 ]
 Prefix = Annotated[str, typer.Option(metavar="PREFIX", help="The sink's option transactionalIdPrefix.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this it only says what it would do.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Make the changes; without it, the command only lists them.")]
 
 _ID: Final = re.compile(r"[\w-]+")
 """Spark's ids are UUIDs. A path has other characters; without this rule, a path that does not exist would be an id."""
@@ -61,8 +64,8 @@ def show(
         int | None,
         typer.Option(
             min=0,
-            help="The epoch that the next start runs. Without it: that of the checkpoint, or the last one and the "
-            "next one.",
+            help="The epoch that the next start runs; by default that of the checkpoint, or the last one and the next "
+            "one.",
             show_default=False,
         ),
     ] = None,
@@ -147,7 +150,7 @@ def abort(
 @app.command("mark")
 def mark(
     topic: MarkerTopic,
-    epoch: Annotated[int, typer.Option(min=-1, help="The epoch that counts as the last one written; -1: none is.")],
+    epoch: Annotated[int, typer.Option(min=-1, help="The epoch that counts as the last one written; -1: none.")],
     query: Query = None,
     write_id: WriteId = None,
     prefix: Prefix = DEFAULT_PREFIX,

@@ -25,7 +25,7 @@ _TOPIC_CONFIG = re.compile(r"[a-z.]+=")
 
 @app.command("list")
 def list_topics(
-    internal: Annotated[bool, typer.Option("--internal", help="Also Kafka's internal topics.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Also list Kafka's internal topics.")] = False,
     bootstrap_server: BootstrapServer = None,
     config: ConfigFile = None,
     override: Overrides = None,
@@ -47,10 +47,12 @@ def list_topics(
 def create_topics(
     names: Names,
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="By default, the broker decides.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Partitions; by default, the broker decides.", show_default=False),
     ] = None,
     replication_factor: Annotated[
-        int | None, typer.Option(min=1, help="By default, the broker decides.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Replicas; by default, the broker decides.", show_default=False),
     ] = None,
     config: Annotated[
         list[str] | None,
@@ -81,7 +83,7 @@ def create_topics(
 def describe_topics(
     names: Names,
     configs: Annotated[
-        bool, typer.Option("--configs", help="Also their configs: the values, and where they come from.")
+        bool, typer.Option("--configs", help="Also show configs: their values, and where these come from.")
     ] = False,
     bootstrap_server: BootstrapServer = None,
     config: ConfigFile = None,

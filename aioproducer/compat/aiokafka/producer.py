@@ -226,8 +226,8 @@ class AIOKafkaProducer:
         """Appends a record, and returns a future of its metadata (of None with acks=0).
 
         Waits up to request_timeout_ms for the topic (UnknownTopicOrPartitionError) and for memory (KafkaTimeoutError).
-        If it is cancelled meanwhile, the record is not sent; cancelling the future takes nothing back. What serializers
-        or the partitioner raise is raised as it is; TypeError for what is not bytes after serialization.
+        If the wait is cancelled, the record is not sent; cancelling the future withdraws nothing. Errors of serializers
+        and the partitioner are raised unchanged; TypeError for a key or value that is not bytes after serialization.
         """
         try:
             delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
