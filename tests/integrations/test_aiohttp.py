@@ -14,6 +14,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalStateException
 from aioproducer.integrations.aiohttp import PRODUCER, error_middleware, get_producer, health_routes, kafka_context
 from aioproducer.testing import ApiKey, FaultScript, MockProducer
+from tests.support.inside import sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import QUICK, all_memory_free
 
@@ -191,7 +192,7 @@ async def test_a_client_that_goes_takes_nothing_back_and_leaves_nothing_behind()
 async def test_several_producers_of_one_application() -> None:
     async def both(request: web.Request) -> web.Response:
         clicks = get_producer(request, CLICKS)
-        clicks._sender._crashed(RuntimeError("a bug"))
+        sender_of(clicks).crashed(RuntimeError("a bug"))
         return web.json_response([get_producer(request).config.client_id, clicks.config.client_id])
 
     async with EmbeddedCluster() as cluster:

@@ -25,6 +25,7 @@ from aioproducer.integrations.fastapi import (
 )
 from aioproducer.protocol.api_key import ApiKey
 from tests.integrations.client_of import client_of
+from tests.support.inside import sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import QUICK
 from tests.support.scripted_broker import ScriptedCluster, never
@@ -161,7 +162,7 @@ async def test_a_reached_broker_makes_it_ready_and_a_failed_producer_not_even_li
 
         @app.post("/break")
         async def break_it(producer: Producer) -> None:
-            producer._sender._crashed(RuntimeError("a bug"))
+            sender_of(producer).crashed(RuntimeError("a bug"))
 
         async with client_of(app) as client:
             await client.post("/sent", content=b"value")
@@ -275,7 +276,7 @@ async def test_several_producers_of_one_service() -> None:
         @app.post("/both")
         async def both(orders: Producer, clicks: Annotated[KafkaProducer, Depends(producer_named("clicks"))]) -> None:
             seen.append((orders.config.client_id, clicks.config.client_id))
-            clicks._sender._crashed(RuntimeError("a bug"))
+            sender_of(clicks).crashed(RuntimeError("a bug"))
 
         async with client_of(app) as client:
             await client.post("/both")

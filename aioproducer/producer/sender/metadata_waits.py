@@ -31,6 +31,7 @@ class MetadataWaits:
         lot: ParkingLot,
         history: WaitHistory,
         max_block: float,
+        *,
         ended: Callable[[], KafkaError | None],
     ) -> None:
         self._client = client
