@@ -18,17 +18,17 @@ class Ending(NamedTuple):
     """What the futures of one producer have in common."""
 
     loop: asyncio.AbstractEventLoop
-    translate: Callable[[OwnMetadata], Any]
+    result_of: Callable[[OwnMetadata], Any]
     """Turns a delivery's metadata into the future's result."""
 
 
-def settle(future: asyncio.Future[Any], delivery: Delivery, translate: Callable[[OwnMetadata], Any]) -> None:
+def settle(future: asyncio.Future[Any], delivery: Delivery, result_of: Callable[[OwnMetadata], Any]) -> None:
     """Ends a future as its delivery ended, unless the future is done already: it may have been cancelled."""
     if future.done():
         return
     error = delivery.exception()
     if error is None:
-        future.set_result(translate(delivery.result()))
+        future.set_result(result_of(delivery.result()))
     else:
         future.set_exception(errors.translated_with_cause(error))
 
@@ -56,9 +56,9 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         self._delivery = None
         super().__init__(loop=self._ending.loop)
         if delivery.done():
-            settle(self, delivery, self._ending.translate)
+            settle(self, delivery, self._ending.result_of)
         else:
-            delivery.add_done_callback(partial(settle, self, translate=self._ending.translate))
+            delivery.add_done_callback(partial(settle, self, result_of=self._ending.result_of))
 
     def _delivered(self) -> Delivery | None:
         """The delivery, if it succeeded and still stands for the future; otherwise sets up the future."""
@@ -73,7 +73,7 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         if delivery is None or not delivery.done() or delivery.outcome is not None:
             self._begin()
             return (yield from super().__await__())
-        metadata: RecordMetadata = self._ending.translate(delivery.result())
+        metadata: RecordMetadata = self._ending.result_of(delivery.result())
         return metadata
 
     __iter__ = __await__
@@ -89,7 +89,7 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         delivery = self._delivered()
         if delivery is None:
             return super().result()
-        metadata: RecordMetadata = self._ending.translate(delivery.result())
+        metadata: RecordMetadata = self._ending.result_of(delivery.result())
         return metadata
 
     def exception(self) -> BaseException | None:

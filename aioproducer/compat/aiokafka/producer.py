@@ -137,7 +137,7 @@ class AIOKafkaProducer:
         self._translation = ErrorTranslation(transactional=self._producer.config.transactional_id is not None)
         self._transactions = Transactions(self._producer, self._translation)
         acknowledged = self._producer.config.required_acks != 0
-        self._translate: Callable[[OwnMetadata], Any] = as_aiokafkas if acknowledged else _nothing
+        self._result_of: Callable[[OwnMetadata], Any] = as_aiokafkas if acknowledged else _nothing
         self._known: set[tuple[str, int]] = set()
         """Partitions that exist: Kafka removes none while their topic exists."""
 
@@ -172,7 +172,7 @@ class AIOKafkaProducer:
                 except BaseException:
                     await self._producer.close(0)
                     raise
-        self._ending = Ending(asyncio.get_running_loop(), self._translate)
+        self._ending = Ending(asyncio.get_running_loop(), self._result_of)
         self._started = True
 
     async def _find_cluster(self) -> None:
@@ -250,7 +250,7 @@ class AIOKafkaProducer:
         except KafkaError as error:
             raise self._translation.translated(error, late=_UNKNOWN_TOPIC) from error
         try:
-            metadata: RecordMetadata = self._translate(await delivery)
+            metadata: RecordMetadata = self._result_of(await delivery)
         except KafkaError as error:
             raise errors.translated(error) from error
         return metadata
@@ -296,7 +296,7 @@ class AIOKafkaProducer:
                     delivery.add_done_callback(look)
                     return
             failed = (delivery for delivery in deliveries if delivery.outcome is not None)
-            settle(future, next(failed, deliveries[0]), self._translate)
+            settle(future, next(failed, deliveries[0]), self._result_of)
 
         look()
         return future
