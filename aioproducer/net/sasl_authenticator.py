@@ -29,11 +29,11 @@ async def authenticate(connection: Connection, versions: NodeApiVersions, creden
     if newest < 0 or versions.newest(ApiKey.SASL_HANDSHAKE) < HANDSHAKE_VERSION:
         raise UnsupportedSaslMechanismException(f"{connection.peer} does not speak SaslAuthenticate (Kafka 1.0)")
     mechanism = credentials.mechanism
-    told = await connection.call(SaslHandshakeRequest(mechanism), SaslHandshakeResponse, HANDSHAKE_VERSION)
-    if told.error_code != ErrorCode.NONE:
-        enabled = f"; it has {', '.join(told.mechanisms)}" if told.mechanisms else ""
+    answer = await connection.call(SaslHandshakeRequest(mechanism), SaslHandshakeResponse, HANDSHAKE_VERSION)
+    if answer.error_code != ErrorCode.NONE:
+        enabled = f"; it has {', '.join(answer.mechanisms)}" if answer.mechanisms else ""
         raise error_for(
-            told.error_code, f"{connection.peer} refused {mechanism}{enabled}: {with_advice('', told.error_code)}"
+            answer.error_code, f"{connection.peer} refused {mechanism}{enabled}: {with_advice('', answer.error_code)}"
         )
     client = sasl_client(credentials)
     version = min(newest, SaslAuthenticateRequest.MAX_VERSION)

@@ -158,7 +158,7 @@ class Sender:
         _ = await self._passed.wait()
 
     def found(self, queue: PartitionQueue, batch: ProducerBatch, in_log: bool | None) -> None:
-        """The leader has told whether its log has the batch."""
+        """The leader has answered whether its log has the batch."""
         self._completer.found(queue, batch, in_log)
         self._alarm.ring()
 
