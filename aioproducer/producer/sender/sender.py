@@ -25,8 +25,8 @@ from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.producer.sender.alarm import Alarm
 from aioproducer.producer.sender.compressor import Compressor
-from aioproducer.producer.sender.explain import Situation, explain
 from aioproducer.producer.sender.metadata_waits import MetadataWaits
+from aioproducer.producer.sender.obstacles import Situation, explain
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
