@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -12,9 +11,8 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import InvalidTxnStateException, KafkaError, ProducerFencedException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
+from tests.admin.clusters import QUICK
 from tests.support.inside import manager_of
-
-QUICK: Any = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
 
 
 @pytest.fixture
