@@ -728,7 +728,8 @@ async def test_memory_that_never_comes_is_named(world: World) -> None:
         assert all_memory_free(producer)
 
 
-async def test_parked_records_have_a_bound_of_their_own() -> None:
+@virtual
+async def test_parked_records_have_a_bound_of_their_own(world: World) -> None:
     gate = asyncio.Event()
     async with running(parked_memory=3 * (900 + PARKED_COST)) as (cluster, producer):
         cluster.broker.script(ApiKey.METADATA, after(gate))
