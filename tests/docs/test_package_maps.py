@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "aioproducer"
 PACKAGES = [
     *("admin", "cli", "compat", "compat/aiokafka", "integrations", "integrations/opentelemetry"),
-    *("metrics", "net", "protocol", "records", "timing"),
+    *("metrics", "net", "protocol", "records", "testing", "testing/simulation", "testing/transactions", "timing"),
 ]
 
 

@@ -122,5 +122,5 @@ def test_a_paused_node_has_no_thread_that_runs(tmp_path: Path) -> None:
             assert states_of_threads(busy.pid) == {"T"}
             busy.pause()
             busy.resume()
-            time.sleep(0.002)  # for its threads to be at work again
+            time.sleep(0.002)  # lets its threads run again
         busy.kill()
