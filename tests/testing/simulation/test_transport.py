@@ -80,7 +80,7 @@ def test_nothing_is_read_while_reading_is_paused() -> None:
 
 
 def test_what_waits_is_not_copied() -> None:
-    """So the simulation detects a buffer that is reused too early (uvloop, and asyncio since Python 3.12, copy none)."""
+    """So the simulation detects a buffer reused too early (uvloop, and asyncio since Python 3.12, do not copy)."""
     world = World(conditions=SMALL)
 
     async def work() -> None:
