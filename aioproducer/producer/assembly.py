@@ -47,9 +47,9 @@ from aioproducer.producer.sender.cluster_watch import ClusterWatch
 from aioproducer.producer.sender.compressor import Compressor
 from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.producer.sender.expiry import Expiry
-from aioproducer.producer.sender.explain import Situation
 from aioproducer.producer.sender.log_inquiry import LogInquiry
 from aioproducer.producer.sender.metadata_waits import MetadataWaits
+from aioproducer.producer.sender.obstacles import Situation
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.sender.sender import Sender, SenderParts
 from aioproducer.producer.sender.sender_pass import SenderPass

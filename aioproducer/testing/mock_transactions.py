@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.transactions.errors import FATAL_FOR_BATCHES
+from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES
 from aioproducer.producer.transactions.offsets import Offsets, check
 from aioproducer.producer.transactions.record_control import RecordControl
 from aioproducer.producer.transactions.state import TransactionState

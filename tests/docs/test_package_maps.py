@@ -10,7 +10,11 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "aioproducer"
 PACKAGES = [
     *("admin", "cli", "compat", "compat/aiokafka", "integrations", "integrations/opentelemetry"),
-    *("metrics", "net", "protocol", "records", "testing", "testing/simulation", "testing/transactions", "timing"),
+    *("configs", "errors", "metrics", "net", "protocol", "records", "security", "sync", "tasks", "timing"),
+    *("producer", "producer/accumulator", "producer/admission", "producer/bulk", "producer/diagnosis"),
+    *("producer/exchange", "producer/hooks", "producer/parking", "producer/scheduling", "producer/sender"),
+    "producer/transactions",
+    *("testing", "testing/simulation", "testing/transactions"),
 ]
 
 

@@ -414,7 +414,7 @@ INTERPRETED = (
     "aioproducer.producer.sender.alarm",
     "aioproducer.producer.diagnosis.failure_log",
     "aioproducer.producer.sender.producer_id",
-    "aioproducer.producer.sender.explain",
+    "aioproducer.producer.sender.obstacles",
     "aioproducer.producer.diagnosis.explanation",
     "aioproducer.producer.diagnosis.ledger",
     "aioproducer.producer.diagnosis.value_history",

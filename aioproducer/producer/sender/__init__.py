@@ -14,5 +14,5 @@ compressor.py      large batches in worker threads
 producer_id.py     InitProducerId
 metadata_waits.py  waits for the metadata of a topic
 log_inquiry.py     asks a leader for the state of its log
-explain.py         why records have not been sent
+obstacles.py       why records have not been sent
 """

@@ -16,7 +16,7 @@ from aioproducer.producer.scheduling.readiness import NO_LEADER
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.wait_history import READY
 from aioproducer.producer.sender.alarm import Alarm
-from aioproducer.producer.sender.explain import link_reason
+from aioproducer.producer.sender.obstacles import link_reason
 from aioproducer.timing.time_slice import TimeSlice
 
 

@@ -9,8 +9,8 @@ from aioproducer.producer.accumulator.produce_result import Loop
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.parking.parking_lot import ParkingLot
-from aioproducer.producer.sender.explain import Situation, why_not_delivered
 from aioproducer.producer.sender.metadata_waits import MetadataWaits
+from aioproducer.producer.sender.obstacles import Situation, why_not_delivered
 
 
 @final

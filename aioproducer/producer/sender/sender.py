@@ -25,8 +25,8 @@ from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.producer.sender.alarm import Alarm
 from aioproducer.producer.sender.compressor import Compressor
-from aioproducer.producer.sender.explain import Situation, explain
 from aioproducer.producer.sender.metadata_waits import MetadataWaits
+from aioproducer.producer.sender.obstacles import Situation, explain
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
@@ -158,7 +158,7 @@ class Sender:
         _ = await self._passed.wait()
 
     def found(self, queue: PartitionQueue, batch: ProducerBatch, in_log: bool | None) -> None:
-        """The leader has told whether its log has the batch."""
+        """The leader has answered whether its log has the batch."""
         self._completer.found(queue, batch, in_log)
         self._alarm.ring()
 

@@ -10,6 +10,6 @@ state.py, status.py     the states and their transitions; what they allow
 coordinator.py          the coordinator, as the producer sees it
 protocol.py             which protocol is used (transaction.version)
 partitions.py, offsets.py   what joins the transaction
-errors.py, verdict.py   what an error means
+consequences.py, verdict.py   what an error means
 operation.py, operation_slot.py   calls that complete even if their callers give up
 """

@@ -20,8 +20,8 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES, PARTS, named, not_aborted
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
-from aioproducer.producer.transactions.errors import FATAL_FOR_BATCHES, PARTS, named, not_aborted
 from aioproducer.producer.transactions.offsets import Offsets, TransactionOffsets
 from aioproducer.producer.transactions.operation_slot import OperationSlot
 from aioproducer.producer.transactions.partitions import TransactionPartitions

@@ -29,7 +29,7 @@ from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.scheduling.line_limit import LineLimits
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.wait_history import WaitHistory
-from aioproducer.producer.sender.explain import Situation, explain, link_reason, no_metadata, why_no_metadata
+from aioproducer.producer.sender.obstacles import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from tests.producer.standing_loop import Accumulation
