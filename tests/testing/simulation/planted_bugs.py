@@ -1,4 +1,4 @@
-"""Bugs that producers have had, to be planted: the simulation has to find each of them."""
+"""Bugs that producers have had. Tests plant each of them, and the simulation must find it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 class Bug(NamedTuple):
-    """How it gets into the code, and where it shows."""
+    """A function that plants the bug, and the circumstances in which it shows."""
 
     plant: Plant
     shows: Circumstances
@@ -77,7 +77,7 @@ def bug(shows: Circumstances = any_scenario) -> Callable[[Plant], Plant]:
 
 
 def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
-    """``wrapper(original, *args)`` in place of ``owner.name(*args)``."""
+    """Replaces ``owner.name(*args)`` by ``wrapper(original, *args)``."""
     original = getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *args, **kwargs: wrapper(original, *args, **kwargs))
 
@@ -133,11 +133,11 @@ def memory_of_a_batch_that_expired_under_way_never_comes_back(monkeypatch: pytes
 
 @bug()
 def an_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tell(original: Any, self: Any, request: Any, error: Any) -> None:
+    def notify(original: Any, self: Any, request: Any, error: Any) -> None:
         if request.correlation_id % 7:
             original(self, request, error)
 
-    wrap(monkeypatch, Connection, "_tell", tell)
+    wrap(monkeypatch, Connection, "_tell", notify)
 
 
 @bug()
@@ -215,11 +215,11 @@ def who_awaits_a_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @bug()
-def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def tell_nobody(lot: ParkingLot, turn: TimeSlice) -> None:
+def callers_waiting_for_memory_are_not_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wake_nobody(lot: ParkingLot, turn: TimeSlice) -> None:
         lot.settled.clear()
 
-    monkeypatch.setattr(sender, "notify_settled", tell_nobody)
+    monkeypatch.setattr(sender, "notify_settled", wake_nobody)
 
 
 @bug()
@@ -245,12 +245,12 @@ def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @bug()
-def interceptors_are_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tell(original: Any, self: Any, result: Any, records: Any) -> None:
+def interceptors_are_called_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def notify(original: Any, self: Any, result: Any, records: Any) -> None:
         original(self, result, records)
         original(self, result, records[:1])
 
-    wrap(monkeypatch, Hooks, "on_acknowledgement", tell)
+    wrap(monkeypatch, Hooks, "on_acknowledgement", notify)
 
 
 @bug()
@@ -291,7 +291,7 @@ def a_response_handler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @bug()
-def metadata_is_asked_for_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def metadata_is_requested_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     async def until_due(self: KafkaClient) -> None:
         pass
 
@@ -400,7 +400,7 @@ def the_batch_that_was_answered_last_counts_as_the_last_of_the_log(monkeypatch: 
 
 
 @bug(only(any_scenario, upgrades=0.3))
-def the_versions_of_a_broker_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def the_versions_of_a_broker_are_requested_once(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[tuple[Any, int], Any] = {}
 
     async def negotiate(original: Any, self: LinkTask, connection: Connection) -> None:
