@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class ResponseChannel(Protocol):
     """Where responses go to, and what is left of a request that was put off."""
 
-    def send_response(self, response: RequestEnd) -> None: ...
+    def send_response(self, request: Request, response: RequestEnd) -> None: ...
 
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None: ...
 
@@ -164,7 +164,7 @@ class Request:
             self._send(self._encoded(response, version), response)
 
     def _send(self, parts: Sequence[Buffer], response: Response) -> None:
-        self._channel.send_response(SendResponse(self, parts, response))
+        self._channel.send_response(self, SendResponse(parts, response))
 
     def _send_encoded(self, response: Response, encoding: asyncio.Future[Sequence[Buffer]]) -> None:
         if not encoding.cancelled():  # else the node has stopped
@@ -179,19 +179,19 @@ class Request:
 
     def respond_bytes(self, parts: Sequence[Buffer]) -> None:
         """Answers with a frame that is already made."""
-        self._channel.send_response(SendResponse(self, parts))
+        self._channel.send_response(self, SendResponse(parts))
 
     def no_response(self) -> None:
         """Ends a request that has no response (produce with acks=0)."""
         if self.quotas is not None:
             self.quotas.no_answer(self)
-        self._channel.send_response(NoOpResponse(self))
+        self._channel.send_response(self, NoOpResponse())
 
     def close_connection(self, reason: str, response: Response | None = None) -> None:
         """Ends a request that cannot be answered otherwise, or has this as its last ``response``. Without a ``reason``
         the log has it already."""
         parts = () if response is None else self._encoded(response, self.header.api_version)
-        self._channel.send_response(CloseConnectionResponse(self, reason, parts, response))
+        self._channel.send_response(self, CloseConnectionResponse(reason, parts, response))
 
     def call_back(self, fun: Callable[[], object]) -> None:
         """What was put off goes on: ``fun`` is called by a handler, before new requests are; what it raises ends the
@@ -200,10 +200,10 @@ class Request:
 
     def start_throttling(self) -> None:
         """The client's next request waits for :meth:`end_throttling`, too. Before the request is ended (KIP-219)."""
-        self._channel.send_response(StartThrottlingResponse(self))
+        self._channel.send_response(self, StartThrottlingResponse())
 
     def end_throttling(self) -> None:
-        self._channel.send_response(EndThrottlingResponse(self))
+        self._channel.send_response(self, EndThrottlingResponse())
 
     def when_throttled(self, callback: Callable[[], object]) -> None:
         """``callback`` runs before the response leaves without what it was to tell, as the client is throttled."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.requests.request_metrics import RequestTimes
 from aioproducer.broker.requests.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.api_key import ApiKey
@@ -19,10 +21,6 @@ from aioproducer.protocol.codec import decode_prefix
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.schema import BYTES, RECORDS, UUID, Array, Struct, Type
 from aioproducer.security.password import Password
-
-if TYPE_CHECKING:
-    from aioproducer.broker.requests.request import Request
-    from aioproducer.broker.requests.request_metrics import RequestTimes
 
 log = logging.getLogger("aioproducer.broker.request")
 
