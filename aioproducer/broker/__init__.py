@@ -42,6 +42,7 @@
     listener_users.py, scram_credentials.py  the users of PLAIN and of SCRAM
     authentication_failure.py, authentication_metrics.py  how failed authentications end; counts of both
     failed_logins.py      their lines in the log
+    closed_connections.py log lines for connections that a node closes
     memory_pool.py     how much memory the requests of all clients may take
     request_channel.py the queue of requests
     request_handler.py the pool that handles them
