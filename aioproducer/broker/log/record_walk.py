@@ -86,7 +86,9 @@ class RecordWalk:
             last = pos + (size >> 1)
             if size & 1 or size < 2 * _LEAST or last > end:
                 return self._wrong(index, "its size cannot be")
-            pos += 1  # the attributes mean nothing yet
+            if data[pos]:  # no attribute is defined, and some clients misread others than 0
+                return self._wrong(index, "its attributes are not 0")
+            pos += 1
 
             delta: i64 = data[pos]
             pos += 1
