@@ -65,10 +65,6 @@ class GroupOffsets:
     def committed(self, group: str) -> Mapping[TopicPartitionKey, OffsetAndMetadata]:
         return self._committed.get(group, {})
 
-    def is_unstable(self, group: str, partition: TopicPartitionKey) -> bool:
-        """A transaction that has not ended wants to commit an offset of the partition."""
-        return any(partition in groups.get(group, {}) for groups in self._pending.values())
-
     def unstable(self, group: str) -> set[TopicPartitionKey]:
-        """All such partitions of a group."""
+        """The partitions for which an open transaction has a pending offset."""
         return {partition for groups in self._pending.values() for partition in groups.get(group, {})}
