@@ -168,7 +168,7 @@ class ClassicGroup:
         return member
 
     def subscribed_topics(self) -> set[str] | None:
-        """What the members consume; None if that cannot be told: they are no consumers, or have not agreed yet."""
+        """The topics that the members consume; None if they are unknown: no consumers, or no protocol chosen yet."""
         if not self.members:
             return set()
         if self.protocol_type != CONSUMER or self.protocol is None:
@@ -177,7 +177,7 @@ class ClassicGroup:
         try:
             for member in self.members.values():
                 found |= _topics_of(member.metadata(self.protocol))
-        except (struct.error, UnicodeDecodeError):
+        except (struct.error, ValueError):
             return None
         return found
 
@@ -238,11 +238,16 @@ class ClassicGroup:
 
 
 def _topics_of(subscription: bytes) -> set[str]:
-    """The topics in a consumer's metadata (``ConsumerProtocolSubscription``): they come first in every version."""
+    """The topics in a consumer's metadata (``ConsumerProtocolSubscription``): they come first in every version.
+
+    Raises struct.error or ValueError if it is malformed.
+    """
     (count,) = struct.unpack_from(">i", subscription, 2)
     at, topics = 6, set()
     for _ in range(count):
         (size,) = struct.unpack_from(">h", subscription, at)
+        if size < 0:
+            raise ValueError("a topic's name is null")
         topics.add(subscription[at + 2 : at + 2 + size].decode())
         at += 2 + size
     return topics

@@ -40,6 +40,22 @@ def test_only_the_tables_transitions(old: GroupState, new: GroupState) -> None:
             group.become(new)
 
 
+@pytest.mark.parametrize(
+    "subscription",
+    [
+        b"",
+        b"\0\0" + (2**31 - 1).to_bytes(4, "big") + b"\0\x01t",
+        b"\0\0" + (2**31 - 1).to_bytes(4, "big") + b"\xff\xfe",  # would be read again and again
+        b"\0\0\0\0\0\x01\0\x01\xff",
+    ],
+)
+def test_a_malformed_subscription_tells_no_topics(subscription: bytes) -> None:
+    one = Member("a", None, "client", "", 10000, 60000, "consumer", [("range", subscription)], joined=True)
+    group = group_of(one)
+    group.protocol_type, group.protocol = "consumer", "range"
+    assert group.subscribed_topics() is None
+
+
 def test_a_generation_from_beginning_to_end() -> None:
     group = ClassicGroup("g")
     group.add(member("a", "range", "sticky"))
