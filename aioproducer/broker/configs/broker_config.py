@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aioproducer.broker.authorization.authorizer import STANDARD, super_users_of
-from aioproducer.broker.configs.connection_overrides import max_connections_overrides
+from aioproducer.broker.configs.connection_overrides import MAX_HOST_NAMES, max_connections_overrides
 from aioproducer.broker.configs.listener_users import jaas_listener, users_of
 from aioproducer.broker.configs.listeners import (
     DEFAULT_LISTENERS,
@@ -52,7 +52,10 @@ def _are_overrides(text: str) -> bool:
     return True
 
 
-OVERRIDES = Valid("pairs of an IP address or a host name and a number, 10.0.0.1:100,localhost:50", _are_overrides)
+OVERRIDES = Valid(
+    f"pairs of an IP address or a host name (at most {MAX_HOST_NAMES}) and a number, 10.0.0.1:100,localhost:50",
+    _are_overrides,
+)
 TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
 CODECS = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 GZIP_LEVELS = Valid("-1, or 1 to 9", lambda level: level == -1 or 1 <= level <= 9)
