@@ -48,6 +48,9 @@ _END_POINT = re.compile(r"([A-Za-z0-9_-]+)://(?:\[([0-9A-Fa-f:.%]+)\]|([^\[\]:/]
 _CONFIG = re.compile(
     r"listener[._]name[._](.+)[._](" + "|".join(name.replace(".", "[._]") for name in LISTENER_CONFIGS) + ")"
 )
+LONGEST_NAME = 1000
+"""Characters of a config's name. Matching the pattern takes time in proportion to them, and clients send any."""
+
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 _LARGEST_PORT = 65535
 
@@ -126,7 +129,7 @@ def listener_config(name: str, listeners: Iterable[str] | None = None) -> tuple[
 
     Underscores count as dots. With ``listeners``, raises :class:`ConfigException` for a listener not among them.
     """
-    found = _CONFIG.fullmatch(name)
+    found = None if len(name) > LONGEST_NAME else _CONFIG.fullmatch(name)
     if found is None:
         return None
     written, base = found.groups()

@@ -9,7 +9,8 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.end_point import EndPoint
-from aioproducer.broker.configs.listeners import listeners_of
+from aioproducer.broker.configs.listener_users import jaas_listener
+from aioproducer.broker.configs.listeners import listener_config, listeners_of
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -252,3 +253,11 @@ async def test_network_threads_of_a_listener(cluster: EmbeddedCluster) -> None:
     assert processors() == {"PLAINTEXT": 4, "INTERNAL": 2}
     with pytest.raises(InvalidRequestException, match="there is no listener OTHER"):
         cluster.alter_broker_configs({"listener.name.other.num.network.threads": 5})
+
+
+def test_a_name_that_is_too_long_is_none_of_a_listener() -> None:
+    """Matching one takes time, and a request may have thousands."""
+    for listener in ("x" * 900, "x" * 30_000):
+        names = [f"listener.name.{listener}.{base}" for base in ("max.connections", "plain.sasl.jaas.config")]
+        found = [listener_config(names[0]), jaas_listener(names[1])]
+        assert found.count(None) == (0 if len(listener) < 1000 else 2)
