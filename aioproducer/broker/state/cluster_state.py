@@ -306,8 +306,8 @@ class ClusterState:
         return spread_replicas(partitions, factor, self.nodes.alive_ids, self._next_first_replica)
 
     def _checked(self, assignments: Iterable[Sequence[int]], factor: int) -> list[tuple[int, ...]]:
-        alive = self.nodes.alive_ids
-        return [checked_replicas(replicas, factor, self.nodes.ids, alive) for replicas in assignments]
+        alive, nodes = frozenset(self.nodes.alive_ids), frozenset(self.nodes.ids)
+        return [checked_replicas(replicas, factor, nodes, alive) for replicas in assignments]
 
     def _new_id(self) -> UUID:
         return UUID(int=self.random.getrandbits(128), version=4)
