@@ -24,6 +24,16 @@ CONSUMER = "consumer"
 """The type of protocol whose members say what they have subscribed to."""
 
 
+MAX_PROTOCOLS = 100
+"""Protocols of a member. Kafka has no such limit."""
+
+MAX_METADATA = 1024 * 1024
+"""Bytes of metadata of a member. In Kafka a whole group has to fit in a record of this size."""
+
+MAX_SUBSCRIBED = 100_000
+"""Topics that different subscriptions of a group name together. With more of them the broker does not look at them."""
+
+
 class GroupState(Enum):
     """Kafka's ``ClassicGroupState``."""
 
@@ -92,6 +102,10 @@ class ClassicGroup:
         """Raises unless a member that knows these protocols can agree with all others."""
         if not protocol_type or not protocols:
             raise InconsistentGroupProtocolException("a member must know a protocol, and say of what type")
+        if len(protocols) > MAX_PROTOCOLS or sum(len(metadata) for _, metadata in protocols) > MAX_METADATA:
+            raise InconsistentGroupProtocolException(
+                f"a member has at most {MAX_PROTOCOLS} protocols, with {MAX_METADATA} bytes of metadata together"
+            )
         if not self.members:
             return
         common = self._known_to_all()
@@ -174,9 +188,12 @@ class ClassicGroup:
         if self.protocol_type != CONSUMER or self.protocol is None:
             return None
         found: set[str] = set()
+        left = MAX_SUBSCRIBED
         try:
-            for member in self.members.values():
-                found |= _topics_of(member.metadata(self.protocol))
+            for subscription in {member.metadata(self.protocol) for member in self.members.values()}:
+                topics, count = _topics_of(subscription, left)
+                left -= count
+                found |= topics
         except (struct.error, ValueError):
             return None
         return found
@@ -237,12 +254,14 @@ class ClassicGroup:
         return set.intersection(*known) if known else set()
 
 
-def _topics_of(subscription: bytes) -> set[str]:
+def _topics_of(subscription: bytes, most: int) -> tuple[set[str], int]:
     """The topics in a consumer's metadata (``ConsumerProtocolSubscription``): they come first in every version.
 
-    Raises struct.error or ValueError if it is malformed.
+    Returns how many were named, too. Raises struct.error or ValueError if it is malformed, or names more than ``most``.
     """
     (count,) = struct.unpack_from(">i", subscription, 2)
+    if count > most:
+        raise ValueError("the members name too many topics")
     at, topics = 6, set()
     for _ in range(count):
         (size,) = struct.unpack_from(">h", subscription, at)
@@ -250,4 +269,4 @@ def _topics_of(subscription: bytes) -> set[str]:
             raise ValueError("a topic's name is null")
         topics.add(subscription[at + 2 : at + 2 + size].decode())
         at += 2 + size
-    return topics
+    return topics, count
