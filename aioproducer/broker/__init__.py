@@ -51,6 +51,7 @@
     context.py         what the handlers of a node work with
     kafka_apis.py      from a request to its handler
     handlers/          one file per API
+    linear_pattern.py  regular expressions of clients, matched without backtracking
     fetch_sessions.py  what clients fetch again and again, and know of it
     purgatory.py       operations that wait for something to happen, or for their time to be up
     purgatories.py     the purgatories of a node

@@ -67,7 +67,7 @@ def test_a_long_turn_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_batch_that_cannot_be_read_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(produce, "scan", lambda *batch: scan(*batch)._replace(problem=None))
+    monkeypatch.setattr(produce, "scan", lambda *batch: scan(*batch)._replace(problem=""))
     findings = found_with(seed=1)
     assert findings
     assert all("batch" in finding.what for finding in findings)
