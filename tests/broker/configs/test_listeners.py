@@ -43,8 +43,8 @@ class TestConfigs:
         found = parse("PLAINTEXT://a:9000,INTERNAL://:0", "PLAINTEXT://b:7000,INTERNAL://:0")
         assert found.of_node(2) == (EndPoint("PLAINTEXT", "a", 9002), EndPoint("INTERNAL", "", 0))
         opened = {"PLAINTEXT": EndPoint("PLAINTEXT", "a", 9002), "INTERNAL": EndPoint("INTERNAL", "c", 50000)}
-        told = {"PLAINTEXT": EndPoint("PLAINTEXT", "b", 7002), "INTERNAL": EndPoint("INTERNAL", "c", 50000)}
-        assert found.told_of_node(2, opened) == told
+        advertised = {"PLAINTEXT": EndPoint("PLAINTEXT", "b", 7002), "INTERNAL": EndPoint("INTERNAL", "c", 50000)}
+        assert found.advertised_of_node(2, opened) == advertised
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
