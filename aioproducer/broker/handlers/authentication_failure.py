@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def fail(context: BrokerContext, request: Request, response: Response | None, reason: str) -> None:
-    """Logs it, tells the client so, if there is a response for that, and closes its connection: both after
+    """Logs the failure, sends ``response`` if there is one, and closes the connection: both after
     ``connection.failed.authentication.delay.ms``.
 
     Until then nothing is read from it. This limits how many passwords can be tried per second and connection, and slows
