@@ -39,7 +39,7 @@ Answer = Callable[["ClassicGroup | None", Member | None, ErrorCode], None]
 
 
 class Joining(NamedTuple):
-    """Who wants to be a member. ``known`` says that it can be told its id before it joins."""
+    """A request to become a member. ``known``: the client can receive its id before it joins (MEMBER_ID_REQUIRED)."""
 
     group_id: str
     member: Member
@@ -249,7 +249,7 @@ class GroupCoordinator:
                 answer(group, member, ErrorCode.NONE)
 
     def forget(self, group_id: str, member: Member) -> None:
-        """The client that was to be told of its new id is gone: nobody else can be this member, but a static one."""
+        """Removes a member whose client left before it received its new id; a static member stays."""
         group = self._groups.get(group_id)
         if group is None or group.members.get(member.member_id) is not member:
             return
@@ -342,7 +342,7 @@ class GroupCoordinator:
         group.remove(member_id)
 
     def _turn_away(self, group: ClassicGroup, member_id: str, code: ErrorCode) -> None:
-        """What it waits for does not come: it is told why."""
+        """Answers the waiting requests of a member with an error."""
         self._stop(group, member_id)
         for waiting in (self._joins.pop(member_id, None), self._syncs.pop(member_id, None)):
             if waiting is not None:

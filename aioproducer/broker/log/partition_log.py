@@ -54,7 +54,7 @@ class PartitionLog:
     They are kept in memory, or wherever ``batches`` keeps them.
 
     All replicas share the log, so that what is appended is replicated, unless ``replicated_to`` says how far it is:
-    some replicas may be told to lag (``Partition.held``).
+    some replicas may be made to lag (``Partition.held``).
     """
 
     def __init__(self, name: str, config: TopicConfig, batches: Batches | None = None) -> None:
