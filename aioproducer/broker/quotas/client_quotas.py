@@ -1,4 +1,4 @@
-"""Which quotas users, client ids and addresses have: what AlterClientQuotas sets and DescribeClientQuotas tells.
+"""Which quotas users, client ids and addresses have: what AlterClientQuotas sets and DescribeClientQuotas returns.
 
 Kafka's controller checks and keeps them (``ClientQuotaControlManager``), its brokers look them up
 (``ClientQuotaManager``). Here all nodes share one object.

@@ -214,7 +214,7 @@ class ConnectionQuotas(Generic[C]):
                 decision = self._next(listener, now)
                 if decision is not None:
                     decisions.append(decision)
-                    # The listener that was served goes to the end: a place is not always the same one's.
+                    # The listener that got a place goes to the end, so that listeners take turns.
                     self._listeners[listener.name] = self._listeners.pop(listener.name)
                     more = True
         return decisions

@@ -142,7 +142,7 @@ class Request:
         self._over: Callable[[], object] | None = None
         self._throttled: Callable[[], object] | None = None
         self.abandoned = False
-        """The client is gone: nobody reads a response."""
+        """The client has disconnected."""
         self._threads: BackgroundThreads | None = None
         self.throttle_time_ms = 0
         self.start_time = start_time
@@ -152,7 +152,7 @@ class Request:
         self.response_dequeue_time = -1.0
 
     def respond(self, response: Response, version: int | None = None) -> None:
-        """Answers, in the version that the client asked in unless told otherwise (only ApiVersions is, KIP-511)."""
+        """Answers in the request's version, or in ``version`` (ApiVersions only, KIP-511)."""
         if self.quotas is not None:
             response = self.quotas.answer(self, response)
         if version is None:
@@ -171,7 +171,7 @@ class Request:
             self.call_back(lambda: self._send(encoding.result(), response))
 
     def took_long(self, threads: BackgroundThreads) -> None:
-        """To encode the response may take long, too, and is done in one of these."""
+        """One of these threads encodes the response, as that may take long, too."""
         self._threads = threads
 
     def _encoded(self, response: Response, version: int) -> Sequence[Buffer]:
@@ -194,8 +194,8 @@ class Request:
         self._channel.send_response(self, CloseConnectionResponse(reason, parts, response))
 
     def call_back(self, fun: Callable[[], object]) -> None:
-        """What was put off goes on: ``fun`` is called by a handler, before new requests are; what it raises ends the
-        request as if the handler had raised it (Kafka's ``wrapAsyncCallback``)."""
+        """Has a handler call ``fun``, before new requests. What it raises ends the request as if the handler had raised
+        it (Kafka's ``wrapAsyncCallback``)."""
         self._channel.send_callback(self, fun)
 
     def start_throttling(self) -> None:
@@ -206,36 +206,36 @@ class Request:
         self._channel.send_response(self, EndThrottlingResponse())
 
     def when_throttled(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs before the response leaves without what it was to tell, as the client is throttled."""
+        """``callback`` runs before an empty response takes the place of this one because the client is throttled."""
         self._throttled = callback
 
     def throttled(self) -> None:
-        """The client is throttled, and gets another response."""
+        """Called when an empty response takes the place of this request's."""
         if self._throttled is not None:
             self._throttled()
 
     def on_abandon(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs once if the client goes before the request has ended."""
+        """``callback`` runs once if the client disconnects before the request has ended."""
         if self.abandoned:
             callback()
         else:
             self._abandon = callback
 
     def when_over(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs once when the response is written, or nobody is there any more to read one."""
+        """``callback`` runs once when the response is written, or the client has disconnected."""
         if self.abandoned:
             callback()
         else:
             self._over = callback
 
     def over(self) -> None:
-        """The processor says that nothing is left of the request."""
+        """Called by the processor when the request is finished."""
         callback, self._over = self._over, None
         if callback is not None:
             callback()
 
     def abandon(self) -> None:
-        """The processor says that the client is gone."""
+        """Called by the processor when the client disconnects."""
         self.abandoned = True
         self.over()
         callback, self._abandon = self._abandon, None

@@ -90,7 +90,8 @@ class _Shape(NamedTuple):
 
 
 class ScramCredentials:
-    """Credentials by user and mechanism. All nodes share them; ``on_change`` is told of what is new, or None, gone.
+    """Credentials by user and mechanism. All nodes share them; ``on_change`` gets each new credential, or None for a
+    deleted one.
 
     ``pepper`` makes the credentials of users that there are not: kept, those are the same after a restart.
     """

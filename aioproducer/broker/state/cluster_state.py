@@ -76,7 +76,7 @@ class ClusterState:
         self._plain_names: dict[str, str] = {}
         self._partition_count = 0
         self.on_topic_deleted: list[Callable[[str], object]] = []
-        """Who is told the name of each topic that is deleted."""
+        """Called with the name of each deleted topic."""
         self._next_producer_id = 0
         self._next_first_replica = 0
         self._said_without_effect: set[str] = set()
@@ -255,8 +255,8 @@ class ClusterState:
         for partition in topic.partitions:
             partition.elect(NO_LEADER)
         self._journal.topic_deleted(topic)
-        for told in self.on_topic_deleted:
-            told(name)
+        for callback in self.on_topic_deleted:
+            callback(name)
         return topic
 
     def delete_topic_by_id(self, topic_id: UUID) -> Topic:
@@ -366,7 +366,7 @@ class ClusterState:
     def _say_without_effect(self, configs: Iterable[str]) -> None:
         for name in (TOPIC_CONFIGS_WITHOUT_EFFECT & frozenset(configs)) - self._said_without_effect:
             self._said_without_effect.add(name)
-            log.warning("topic config %s is kept and told, and has no effect in the embedded broker", name)
+            log.warning("topic config %s is stored without effect in the embedded broker", name)
 
     # producers
 

@@ -1,6 +1,6 @@
 """How far each log was certainly on disk: Kafka's ``recovery-point-offset-checkpoint``.
 
-A crash tears only what was not synced. So what is bad from there on is what a crash left, and no answer told of it, if
+A crash tears only what was not synced. So what is bad from there on is what a crash left, and no answer revealed it, if
 every commit is synced; what is bad before that is damage, which no crash explains.
 
 The file has frames as the journal has. Each is written after a sync, and not synced itself: one that is lost leaves an

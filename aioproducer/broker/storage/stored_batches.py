@@ -41,7 +41,7 @@ class Recovered(NamedTuple):
 
 
 class LogKeeper(Protocol):
-    """Who is told what there is to commit."""
+    """Receives what has to be committed."""
 
     def check(self) -> None:
         """Raises :class:`KafkaStorageException` if nothing can be written any more."""
@@ -94,7 +94,7 @@ class StoredBatches:
         self._unwritten: list[bytearray] = []
         self._written = 0
         self._removals: list[str] = []
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def configure(self, config: TopicConfig) -> None:
         self._segment_bytes = config.segment_bytes
@@ -158,8 +158,8 @@ class StoredBatches:
             RecordBatch(batch).verify()
         except CorruptRecordException as error:
             text = f"{path}, byte {position}: {error}"
-            if text not in self._told:
-                self._told.add(text)
+            if text not in self._logged:
+                self._logged.add(text)
                 log.error("%s; a start with --recover keeps what can be read", text)
             raise CorruptRecordException(text) from error
 
