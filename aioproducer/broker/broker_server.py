@@ -81,7 +81,7 @@ class BrokerServer:
         self.sockets.requests.on_complete = self._completed
 
     async def open(self, end_points: Collection[EndPoint]) -> dict[str, EndPoint]:
-        """Opens the ports of its listeners, and returns where they are. Nobody is let in yet.
+        """Opens the ports of its listeners, and returns where they are. No client is admitted yet.
 
         Raises :class:`ConfigException` for a host name that the cluster was started with and that cannot be resolved.
         """

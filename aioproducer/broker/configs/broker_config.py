@@ -287,8 +287,7 @@ class BrokerConfig:
         Type.STRING,
         "",
         Valid(f"empty, or {STANDARD}", lambda name: name in ("", STANDARD)),
-        "Who decides what clients may do: nobody, so that everybody may do everything, or Kafka's StandardAuthorizer,"
-        " which decides by ACLs.",
+        "Decides what clients may do: Kafka's StandardAuthorizer by ACLs. Empty: every client may do everything.",
     )
     super_users: str = key(
         Type.STRING, "", ANY, "Principals who may do everything, separated by semicolons: User:admin;User:CN=ops."
@@ -344,7 +343,7 @@ class BrokerConfig:
         if 0 <= idle <= delay and any(protocol.startswith("SASL") for protocol in config.listening.protocols.values()):
             raise ConfigException(
                 f"config 'connection.failed.authentication.delay.ms' is {delay}; it must be less than"
-                f" connections.max.idle.ms, {idle}, or nobody hears of a failed authentication",
+                f" connections.max.idle.ms, {idle}, or no client receives the error of a failed authentication",
                 name="connection.failed.authentication.delay.ms",
                 value=delay,
             )

@@ -257,7 +257,7 @@ def _check_modes(node: str, changes: Iterable[ConfigChange]) -> None:
     fixed = [name for name, mode in modes.items() if mode is UpdateMode.READ_ONLY]
     for name in fixed:
         if name not in BROKER_CONFIGS:
-            # Kafka keeps any name for plugins of the user's own; here it would be a mistake nobody hears of.
+            # Kafka stores any name, for plugins of the user; here an unknown name is a mistake.
             raise InvalidRequestException(str(unknown(name, BROKER_CONFIGS, "broker")))
     if fixed:
         raise InvalidRequestException(f"these configs cannot be changed while the broker runs: {fixed}")

@@ -115,7 +115,7 @@ def listeners_of(
             raise _refused("advertised.listeners", f"{name} is not among listeners: {', '.join(end_points)}")
         if host in _EVERYWHERE:
             raise _refused(
-                "advertised.listeners", f"nobody can connect to {host}: give {name} a host that clients know"
+                "advertised.listeners", f"clients cannot connect to {host}: give {name} a host that clients know"
             )
     between = (inter_broker or _PLAINTEXT).upper()
     if between not in addresses:

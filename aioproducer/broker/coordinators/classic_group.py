@@ -236,7 +236,7 @@ class ClassicGroup:
         self.become(GroupState.COMPLETING_REBALANCE)
 
     def select_protocol(self) -> str:
-        """Each member votes for the first of its protocols that all members have. The earliest of the most voted wins."""
+        """Each member votes for the first of its protocols that all have. The protocol with the most votes wins."""
         common = self._known_to_all()
         votes = Counter(
             next(name for name, _ in member.protocols if name in common) for member in self.members.values()

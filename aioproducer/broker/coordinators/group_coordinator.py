@@ -256,7 +256,7 @@ class GroupCoordinator:
         if member.instance_id is None:
             self._gone(group, member)
         elif member.member_id in self._joins:
-            self._joins[member.member_id] = _nobody
+            self._joins[member.member_id] = _ignore
 
     # assignments
 
@@ -373,5 +373,5 @@ class GroupCoordinator:
             timer.cancel()
 
 
-def _nobody(group: ClassicGroup | None, member: Member | None, code: ErrorCode) -> None:
+def _ignore(group: ClassicGroup | None, member: Member | None, code: ErrorCode) -> None:
     """The answer callback of a client that has disconnected."""

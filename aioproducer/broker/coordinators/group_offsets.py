@@ -34,7 +34,7 @@ class GroupOffsets:
                 self._journal.offsets_forgotten(group, [partition])
 
     def topic_deleted(self, topic: str) -> None:
-        """Nobody has read anything of it any more, nor of one that gets its name."""
+        """Removes the offsets of a deleted topic, so that a new topic of its name has none."""
         for group, offsets in self._committed.items():
             self.forget(group, [partition for partition in offsets if partition[0] == topic])
         for producer_id, groups in self._pending.items():

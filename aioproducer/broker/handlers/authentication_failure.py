@@ -18,7 +18,7 @@ def fail(context: BrokerContext, request: Request, response: Response | None, re
     ``connection.failed.authentication.delay.ms``.
 
     Until then nothing is read from it. This limits how many passwords can be tried per second and connection, and slows
-    down a client that comes back at once and for ever. Nobody else waits.
+    down a client that reconnects again and again. No other client waits.
     """
     connection = request.connection
     authenticator = connection.authenticator

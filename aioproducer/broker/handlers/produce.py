@@ -314,7 +314,7 @@ class _Append:
         if self._acks != _ACKS_NONE:
             return response
         if self._failures:
-            # Nobody waits for an answer; a closed connection at least makes the producer ask for new metadata.
+            # There is no response; closing the connection at least makes the producer refresh its metadata.
             log.info("produce with acks=0 failed: %s", "; ".join(self._failures))
             request.close_connection("a produce request with acks=0 failed")
         else:

@@ -146,7 +146,7 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, want
         codec = batch.codec
         try:
             check_codec(codec)
-        except ConfigException:  # Without the library there is no telling; whoever reads the records will.
+        except ConfigException:  # Without the library the records cannot be checked.
             return _unread(batch, crc)
         try:
             data, start = decompress(codec, data[start:], min(max_decompressed, MAX_DECOMPRESSED_SIZE)), 0

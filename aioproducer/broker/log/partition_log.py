@@ -27,7 +27,7 @@ _OFFSET = Struct(">q")
 
 
 class LogAppendInfo(NamedTuple):
-    """What became of an append. ``log_append_time`` (ms) is -1 unless the broker stamped the records, or the batch is a
+    """The result of an append. ``log_append_time`` (ms) is -1 unless the broker stamped the records, or the batch is a
     duplicate: then it is the largest timestamp of the first one."""
 
     first_offset: int

@@ -101,7 +101,7 @@ class ClientQuotas:
 
     def __init__(self) -> None:
         self._quotas: dict[Entity, dict[str, float]] = {}
-        # The same the other way round: a client is looked up per quota, and most quotas nobody has.
+        # The same by quota: a client is looked up per quota, and most quotas are not set for anyone.
         self._by_key: dict[str, dict[Entity, float]] = {}
         self.listeners: set[Callable[[], object]] = set()
 

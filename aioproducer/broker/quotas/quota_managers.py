@@ -111,7 +111,7 @@ class QuotaManagers:
         return len(self._throttled)
 
     def close(self) -> None:
-        """Nobody is throttled any more: the node has stopped."""
+        """Ends all throttling: the node has stopped."""
         for timer in self._throttled.values():
             timer.cancel()
         self._throttled.clear()

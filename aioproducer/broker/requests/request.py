@@ -76,7 +76,7 @@ class Connection(Protocol):
 
     @property
     def authenticator(self) -> SaslServerAuthenticator | None:
-        """Who asks the client who it is; None on a listener where nobody does."""
+        """Authenticates the client; None on a listener without SASL."""
 
     software: ClientSoftware | None
     """None if it has not said."""

@@ -25,7 +25,7 @@ class Sentinel(Enum):
 
 
 class CallbackRequest:
-    """The rest of a request that was put off: goes on on a handler, before new requests."""
+    """The rest of a deferred request, for a handler to do before new requests."""
 
     __slots__ = ("fun", "request")
 
@@ -68,7 +68,7 @@ class RequestChannel:
         self.handlers = 0
         """How many there are."""
         self.on_complete: Callable[[Request, RequestEnd, float], object] | None = None
-        """Told of each request once it is over: written, or nothing to write, or nobody to write to; with the time."""
+        """Called with each request when it is over, its end, and the time: written, without response, or abandoned."""
 
     def __len__(self) -> int:
         """How many requests are queued (Kafka's ``RequestQueueSize``)."""

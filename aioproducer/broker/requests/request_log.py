@@ -65,7 +65,7 @@ def log_request(request: Request, end: RequestEnd, times: RequestTimes) -> None:
 def _request(request: Request) -> Any:
     header = request.header
     if header.api_key == ApiKey.API_VERSIONS and header.api_version > APIS[ApiKey.API_VERSIONS].request.MAX_VERSION:
-        return None  # nobody knows what is in it
+        return None  # its fields are unknown
     message, _ = decode_prefix(APIS[ApiKey(header.api_key)].request, header.api_version, request.frame, request.body_at)
     return as_json(message, header.api_version)
 

@@ -114,7 +114,7 @@ class SaslServerAuthenticator:
         """The client sends a token of the mechanism. :attr:`failed` says whether that failed."""
         server = self._server
         if self.state is SaslState.COMPLETE:
-            # Nobody has asked for one (Kafka's ``KafkaApis.handleSaslAuthenticateRequest``).
+            # A token without a handshake (Kafka's ``KafkaApis.handleSaslAuthenticateRequest``).
             return SaslAuthenticateResponse(
                 ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate request received after successful authentication"
             )

@@ -161,7 +161,7 @@ class ScramCredentials:
         return bytes(_SALT_LETTERS[one % len(_SALT_LETTERS)] for one in drawn) if shape.is_text else drawn
 
     def _drawn(self, size: int, *what: object) -> bytes:
-        """Bytes that are always the same for the same thing, and that nobody can guess."""
+        """Bytes that are always the same for the same text, and cannot be guessed."""
         return hashlib.shake_256(self.pepper + repr(what).encode()).digest(size)
 
     def users(self) -> list[str]:

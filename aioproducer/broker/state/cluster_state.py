@@ -126,7 +126,7 @@ class ClusterState:
         partition.replicate(self.in_sync_replicas(partition))
 
     def release_replica(self, topic: str, index: int, node_id: int) -> None:
-        """The replica has copied everything, and goes on."""
+        """The replica has caught up, and copies again."""
         partition = self.partition(topic, index)
         partition.held.pop(node_id, None)
         partition.replicate(self.in_sync_replicas(partition))
@@ -371,7 +371,7 @@ class ClusterState:
     # producers
 
     def allocate_producer_id(self) -> int:
-        """A producer id nobody has yet."""
+        """A new producer id."""
         allocated = self._next_producer_id
         self._next_producer_id += 1
         self._journal.producer_id_allocated(self._next_producer_id)

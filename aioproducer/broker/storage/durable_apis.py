@@ -63,7 +63,7 @@ class _DurableRequest(WrappedRequest):
             else:
                 self._request.close_connection(_FAILED)
 
-        # Nobody waits for an answer, but a client that is faster than the disk must not fill the memory.
+        # There is no response, but a client that is faster than the disk must not fill the memory.
         self._committer.when_committed(ended)
 
     def close_connection(self, reason: str, response: Response | None = None) -> None:

@@ -17,7 +17,7 @@ from aioproducer.broker.storage.frames import Key, frame, read_frames
 RECOVERY_POINTS = "recovery.points"
 _NEW = "recovery.points.new"
 _LARGE = 1024 * 1024
-"""A file of so many bytes is written anew."""
+"""Bytes after which the file is rewritten."""
 
 
 class RecoveryPoints:

@@ -196,7 +196,7 @@ class StoredBatches:
         return self._first + len(self._sizes)
 
     def _delete_segments(self) -> None:
-        # The last segment stays: its name says where the log goes on. So does one that a commit has to write to.
+        # The last segment stays: its name says where the log continues. So does one that a commit has to write to.
         gone = min(self._deleted, self._written)
         count = 0
         while count + 1 < len(self._segments) and self._segments[count + 1].first <= gone:
