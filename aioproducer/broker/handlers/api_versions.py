@@ -3,7 +3,7 @@
 Versions 0 to 4. A newer version is answered with ``UNSUPPORTED_VERSION`` in the format of version 0, which
 lists the versions of this API alone, and the client asks again in one of them (KIP-511).
 
-Simplifications: ``transaction.version`` is the only feature; the client's software name is checked, not kept.
+Simplification: ``transaction.version`` is the only feature.
 """
 
 from __future__ import annotations
