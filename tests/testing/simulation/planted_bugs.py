@@ -199,7 +199,7 @@ def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @bug(undisturbed(held_up))
-def who_awaits_a_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def awaited_records_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for call in ("awaited", "left", "released"):
         monkeypatch.setattr(ParkingLot, call, lambda self, result: None)
 
