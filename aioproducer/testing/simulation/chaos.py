@@ -141,6 +141,10 @@ class Chaos:
         self._trace("start", node)
         await self._cluster.start_node(node, port=port)
         self._stopped.discard(node)
+        for topic in self._cluster.topics:
+            for partition in topic.partitions:
+                # Acts as if every replica had been restarted.
+                partition.log.producer_state.forget_all_but_last()
         late, self._late = self._late, []
         for plan in late:
             await self._create_late(plan)

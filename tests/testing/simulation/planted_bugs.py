@@ -17,7 +17,7 @@ from aioproducer.net.link_task import LinkTask
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator import sequences
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.accumulator.sequences import WINDOW, PartitionSequences, ProducerIds
 from aioproducer.producer.exchange import batch_completer, completion, produce_exchange
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.exchange.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
@@ -85,6 +85,16 @@ def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callab
 @bug(only(of_many_records, limits=0.3, unanswered=0.3))
 def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch, now: True)
+
+
+@bug(only(crowded, restarts=0.5))
+def a_broker_that_has_restarted_recognises_five_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    def proves_absence(original: Any, self: PartitionSequences, batch: Any, now: float) -> bool:
+        if batch.maybe_appended and not batch.reshaped and not self.may_still_arrive(batch, now):
+            return len(self.unresolved) <= WINDOW
+        return bool(original(self, batch, now))
+
+    wrap(monkeypatch, PartitionSequences, "proves_absence", proves_absence)
 
 
 @bug()
@@ -161,8 +171,8 @@ def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug(only(crowded, codes=0.3))
 def a_gap_does_not_wait_for_batches_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    def may_drain_new(original: Any, self: Any) -> bool:
-        return bool(original(self)) or (self.broken and self._ids.current is not None)
+    def may_drain_new(original: Any, self: Any, *batch: Any) -> bool:
+        return bool(original(self, *batch)) or (self.broken and self._ids.current is not None)
 
     wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
 
