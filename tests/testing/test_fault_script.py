@@ -130,7 +130,7 @@ class TestAnswers:
         assert [part.error_code for part in response.topics[0].partitions] == [LED, LED]
 
     @pytest.mark.parametrize("version", [3, 4])
-    async def test_whatever_the_version_calls_it(self, client: RawClient, faults: FaultScript, version: int) -> None:
+    async def test_with_the_names_of_every_version(self, client: RawClient, faults: FaultScript, version: int) -> None:
         faults.on(ApiKey.FIND_COORDINATOR).answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         key = {"coordinator_keys": ["g"]} if version == 4 else {"key": "g"}
         response = await client.request(FindCoordinatorRequest(**key), version)

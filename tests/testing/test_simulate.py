@@ -125,7 +125,7 @@ def test_a_kind_with_a_rate_strikes_with_every_seed() -> None:
     assert said.count("s: reset 0.250\n") == 5
 
 
-def test_ample_time_may_be_asked_for() -> None:
+def test_ample_time_may_be_requested() -> None:
     said = run("--seeds", "5", "--ample", "--faults", "late=0.1", "-v")[1]
     assert said.count("faults pass and there is ample time\n") == 5
 

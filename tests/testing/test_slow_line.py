@@ -78,7 +78,7 @@ async def test_the_end_of_a_connection_arrives_too() -> None:
         await writer.wait_closed()
 
 
-async def test_who_comes_where_nothing_leads_is_turned_away() -> None:
+async def test_a_line_without_a_target_refuses_connections() -> None:
     async with SlowLine(ONE_WAY) as line:
         for target in (None, ("127.0.0.1", 1)):
             if target is not None:

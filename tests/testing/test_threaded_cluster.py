@@ -49,7 +49,7 @@ def test_what_tests_ask_of_it() -> None:
     assert threading.active_count() == before
 
 
-def test_errors_come_back_to_who_asked() -> None:
+def test_errors_are_raised_to_the_caller() -> None:
     with ThreadedCluster(topics=["t"]) as cluster:
         with pytest.raises(UnknownTopicOrPartitionException):
             cluster.end_offset("nowhere")
@@ -75,7 +75,7 @@ def test_what_cannot_start_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_who_is_interrupted_while_it_starts_leaves_no_thread(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_start_leaves_no_thread(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(Future[None]):
         def result(self, timeout: float | None = None) -> None:
             if begun:

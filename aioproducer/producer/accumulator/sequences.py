@@ -96,8 +96,6 @@ class PartitionSequences:
         "_doubtful_until",
         "_ids",
         "_known_at",
-        "_last_new",
-        "_last_old",
         "_new_from",
         "_places",
         "_remembered_from",
@@ -137,10 +135,6 @@ class PartitionSequences:
         """The batch that left last is so new that its broker will remember the producer."""
         self._remembered_from: i64 = 0
         """Timestamps from then on are so new."""
-        self._last_old: i64 = -1
-        """The place of the last batch that may be in the log and is older."""
-        self._last_new: i64 = -1
-        """The place of the last batch that is in the log and is so new."""
         self.log: i64 = 0
         """The number of the partition's log: it counts each new one."""
         self.by_name = False
@@ -277,19 +271,9 @@ class PartitionSequences:
 
     def resolve(self, batch: ProducerBatch) -> None:
         """The log has the batch's sequences."""
-        place = self._places[self.unresolved.index(batch)]
         self._remove(batch)
-        if batch.log != self.log:
+        if batch.log != self.log or batch.max_timestamp < self._remembered_from:
             return
-        if batch.max_timestamp < self._remembered_from:
-            self._last_old = max(self._last_old, place)
-        else:
-            self._last_new = max(self._last_new, place)
-        if self._last_old > self._last_new:
-            return
-        for one in self.unresolved:
-            if one.max_timestamp < self._remembered_from:
-                return  # the log may have it, as its last
         self.known_id = batch.producer_id
         self._known_at = batch.sent_at
 
@@ -315,7 +299,6 @@ class PartitionSequences:
             self._doubtful_until = max(self._doubtful_until, batch.arrives_until)
             if batch.max_timestamp < self._remembered_from:
                 self.known_id = -1
-                self._last_old = max(self._last_old, self._places[self.unresolved.index(batch)])
         self._remove(batch)
 
     def split(self, batch: ProducerBatch, children: list[ProducerBatch]) -> None:

@@ -143,7 +143,7 @@ class Chaos:
         self._stopped.discard(node)
         for topic in self._cluster.topics:
             for partition in topic.partitions:
-                # As if every replica had been restarted by now.
+                # Acts as if every replica had been restarted.
                 partition.log.producer_state.forget_all_but_last()
         late, self._late = self._late, []
         for plan in late:

@@ -21,7 +21,7 @@ from aioproducer.testing.simulation.loop import Stuck
 from aioproducer.testing.simulation.producers import Producers
 from aioproducer.testing.simulation.report import Report
 from aioproducer.testing.simulation.scenario import Ending, Scenario, stream
-from aioproducer.testing.simulation.stacks import who_waits
+from aioproducer.testing.simulation.stacks import waiting_tasks
 from aioproducer.testing.simulation.surroundings import Surroundings
 from aioproducer.testing.simulation.transaction_invariants import check_all_ended, check_transactions
 from aioproducer.testing.simulation.transactions import End
@@ -105,7 +105,7 @@ class _Run:
             )
             self._acknowledged = sum(entry.acknowledged() for entry in around.ledger.entries)
         except Stuck as stuck:
-            around.violations.add(str(stuck), "".join(f"\n  {line}" for line in who_waits(loop)))
+            around.violations.add(str(stuck), "".join(f"\n  {line}" for line in waiting_tasks(loop)))
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise

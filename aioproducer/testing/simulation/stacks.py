@@ -7,7 +7,7 @@ from types import CodeType
 from typing import Any
 
 
-def who_waits(loop: asyncio.AbstractEventLoop) -> list[str]:
+def waiting_tasks(loop: asyncio.AbstractEventLoop) -> list[str]:
     """A line for each task: its name, and the places where it awaits, outermost first."""
     tasks = sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name())
     return [f"{task.get_name()}: {' > '.join(_places(task.get_coro()))}" for task in tasks]

@@ -1,6 +1,6 @@
 """The worker process, which may be killed: it runs transactions and writes each step to a journal.
 
-The journal is its standard output: bytes written to a pipe can be read in whatever way the writer ended. The worker
+The journal is its standard output: bytes written to a pipe can be read after any end of the writer. The worker
 stops when its standard input ends.
 """
 

@@ -268,39 +268,18 @@ def test_a_part_of_a_batch_may_be_older_than_the_batch() -> None:
     assert sequences.may_drain_new()
 
 
-def test_the_last_batch_of_the_log_decides_and_not_the_last_that_was_answered() -> None:
-    sequences = known(ids_of())
-    new, old = of_age(0), of_age(REMEMBERED_MS + 1)
-    sequences.stamp(new, 0.0, NOW_MS)
-    sequences.stamp(old, 0.0, NOW_MS)
-    sequences.sent_again(new, 0.0, NOW_MS)
-    sequences.resolve(new)
-    assert not sequences.may_drain_new(), "the older one may be in the log behind it"
-    sequences.resolve(old)
-    for age, alone in ((0, True), (0, False)):
-        batch = of_age(age)
-        sequences.stamp(batch, 0.0, NOW_MS)
-        assert sequences.may_drain_new() is not alone
-        sequences.resolve(batch)
-    first, second = of_age(0), of_age(REMEMBERED_MS + 1)
-    sequences.stamp(first, 0.0, NOW_MS)
-    sequences.stamp(second, 0.0, NOW_MS)
-    sequences.resolve(second)
-    sequences.resolve(first)
-    sequences.stamp(of_age(0), 0.0, NOW_MS)
-    assert not sequences.may_drain_new()
-
-
 def test_behind_old_records_that_may_be_in_the_log_one_batch_goes_alone() -> None:
     sequences = known(ids_of())
-    new, old = of_age(0), of_age(REMEMBERED_MS + 1)
-    sequences.stamp(new, 0.0, NOW_MS)
+    old = of_age(REMEMBERED_MS + 1)
     sequences.stamp(old, 0.0, NOW_MS)
     old.maybe_appended = True
     sequences.abandon(old)
+    new = of_age(0)
+    sequences.stamp(new, 0.0, NOW_MS)
+    assert not sequences.may_drain_new()
     sequences.resolve(new)
     sequences.stamp(of_age(0), 0.0, NOW_MS)
-    assert not sequences.may_drain_new()
+    assert sequences.may_drain_new()
 
 
 def test_a_batch_of_old_records_that_is_sent_again_goes_alone() -> None:

@@ -223,15 +223,6 @@ def of_old_records(scenario: Scenario) -> Scenario | None:
     return replace(found, work=[replace(plan, old=1.0) for plan in found.work])
 
 
-def of_old_and_new_records(scenario: Scenario) -> Scenario | None:
-    """Batches of both kinds of records are split, and the producer may be forgotten between any two parts."""
-    found = poisoned(scenario)
-    if found is None or found.log_append_time:
-        return None
-    config = {**found.config, "batch_size": 1000, "linger_ms": 1}
-    return replace(found, config=config, work=[replace(plan, old=0.5) for plan in found.work])
-
-
 def crowded(scenario: Scenario) -> Scenario | None:
     """Many batches are under way to one partition at a time, and their order matters."""
     if scenario.applications or scenario.promise is not Promise.EXACTLY_ONCE:

@@ -42,7 +42,6 @@ from .circumstances import (
     held_up,
     near_the_end_of_sequences,
     of_many_records,
-    of_old_and_new_records,
     of_old_records,
     of_topics_with_ids,
     on_slow_lines,
@@ -209,7 +208,7 @@ def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @bug(undisturbed(held_up))
-def who_awaits_a_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def awaited_records_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for call in ("awaited", "left", "released"):
         monkeypatch.setattr(ParkingLot, call, lambda self, result: None)
 
@@ -388,15 +387,6 @@ def a_producer_is_known_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 @bug(only(of_old_records, expiry=1.0, codes=0.3))
 def producers_of_old_records_are_taken_as_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequences, "REMEMBERED_MS", 10**15)
-
-
-@bug(only(of_old_and_new_records, expiry=0.5, leaders=0.1, codes=0.2))
-def the_batch_that_was_answered_last_counts_as_the_last_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    def resolve(original: Any, self: PartitionSequences, batch: Any) -> None:
-        self._last_old = -1
-        original(self, batch)
-
-    wrap(monkeypatch, PartitionSequences, "resolve", resolve)
 
 
 @bug(only(any_scenario, upgrades=0.3))

@@ -142,7 +142,7 @@ def an_abort_is_not_sent_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @bug(with_rivals)
-def who_is_fenced_believes_to_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+def a_fenced_producer_reports_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     async def end(original: Any, self: TransactionCoordinator, *, committed: bool) -> None:
         try:
             await original(self, committed=committed)

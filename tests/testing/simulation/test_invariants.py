@@ -336,7 +336,7 @@ def test_a_gap_that_nothing_made() -> None:
 # Without faults
 
 
-def test_without_faults_nobody_who_awaits_a_record_is_refused() -> None:
+def test_without_faults_no_awaited_record_is_refused() -> None:
     history = History()
     entry = history.sent()
     entry.awaited = entry.left = True

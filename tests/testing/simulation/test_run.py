@@ -46,7 +46,7 @@ def test_seeds_differ(reports: list[Report]) -> None:
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "4242"])
-def test_a_run_is_the_same_in_another_process_whatever_its_hash_seed(reports: list[Report], hash_seed: str) -> None:
+def test_a_run_is_the_same_in_another_process_with_any_hash_seed(reports: list[Report], hash_seed: str) -> None:
     script = (
         "from aioproducer.testing.simulation import simulate\n"
         f"print(*(simulate(seed).digest for seed in range({len(SEEDS)})))"
@@ -96,7 +96,7 @@ def test_nothing_of_a_run_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 # Problems that a run finds without an invariant
 
 
-def test_a_hang_ends_the_run_and_says_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hang_ends_the_run_and_names_the_waiting_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     async def wait(self: Work) -> None:
         await asyncio.get_running_loop().create_future()
 

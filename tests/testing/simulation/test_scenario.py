@@ -69,14 +69,14 @@ def test_rates_may_be_given() -> None:
         assert not given.calm
 
 
-def test_what_is_impossible_is_not_done_though_it_is_asked_for() -> None:
+def test_impossible_faults_are_left_out_though_requested() -> None:
     given = [draw(scenario.seed, (), rates={"recreate": 0.5}) for scenario in SCENARIOS[:100]]
     recreated = [scenario for scenario in given if scenario.rates]
     assert not any(scenario.release for scenario in recreated)
     assert len(recreated) > 20
 
 
-def test_who_may_be_forgotten_rests_for_so_long() -> None:
+def test_producers_that_may_be_forgotten_rest_for_so_long() -> None:
     for seed in range(100):
         before, after = draw(seed, ()), draw(seed, (), rates={"expiry": 0.5})
         if "expiry" in after.rates and "expiry" not in SCENARIOS[seed].rates:
@@ -87,7 +87,7 @@ def test_who_may_be_forgotten_rests_for_so_long() -> None:
             assert after.expiry > 2 * after.milliseconds("delivery_timeout_ms")
 
 
-def test_ample_is_drawn_and_may_be_asked_for() -> None:
+def test_ample_is_drawn_and_may_be_requested() -> None:
     assert 20 < sum(scenario.ample for scenario in SCENARIOS) < 100
     for scenario in (draw(seed, ample=True) for seed in range(100)):
         assert scenario.ample

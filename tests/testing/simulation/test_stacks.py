@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from aioproducer.testing.simulation.stacks import who_waits
+from aioproducer.testing.simulation.stacks import waiting_tasks
 
 from .simulated import World
 
@@ -21,7 +21,7 @@ def test_a_line_for_each_task_and_where_it_stands() -> None:
     async def work() -> list[str]:
         task = asyncio.create_task(outer(), name="a task")
         await asyncio.sleep(0)
-        lines = who_waits(world.loop)
+        lines = waiting_tasks(world.loop)
         task.cancel()
         return lines
 
