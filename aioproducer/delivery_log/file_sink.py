@@ -39,7 +39,7 @@ class FileSink:
         self._patience = patience
         self._lines: list[bytes] = []
         self._size = 0
-        self._untold = 0
+        self._unreported = 0
         self._closed = False
         self._news = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -86,7 +86,7 @@ class FileSink:
 
     def _lose(self, lines: int) -> None:
         self.lost += lines
-        self._untold += lines
+        self._unreported += lines
 
     def _run(self) -> None:
         closed = False
@@ -95,16 +95,16 @@ class FileSink:
                 self._news.wait_for(lambda: self._closed or self._size >= CHUNK, self._interval)
                 lines, self._lines = self._lines, []
                 size = self._size
-                untold, self._untold = self._untold, 0
+                unreported, self._unreported = self._unreported, 0
                 closed = self._closed
-            if lines or untold:
-                self._append(lines, untold)
+            if lines or unreported:
+                self._append(lines, unreported)
             with self._news:
                 self._size -= size
         self._file.close()
 
-    def _append(self, lines: list[bytes], untold: int) -> None:
-        tail = [event("lost", count=untold)] if untold else []
+    def _append(self, lines: list[bytes], unreported: int) -> None:
+        tail = [event("lost", count=unreported)] if unreported else []
         # A line torn by an earlier process ends here, and the following lines are whole.
         chunk = memoryview((b"\n" if self._torn else b"") + b"\n".join([*lines, *tail, b""]))
         try:
@@ -116,4 +116,4 @@ class FileSink:
             self._torn = True
             with self._news:
                 self._lose(len(lines))
-                self._untold += untold
+                self._unreported += unreported

@@ -1,4 +1,4 @@
-"""A digest of rows, to tell whether a task that is run again has the same rows as before."""
+"""A digest of rows, which shows whether a task that is run again has the same rows as before."""
 
 from __future__ import annotations
 

@@ -66,12 +66,12 @@ def as_text(fields: dict[str, Any]) -> str:
 
 
 def fields_of(committed: OffsetAndMetadata, where: str) -> dict[str, Any]:
-    """What the metadata hold; MarkerMismatchException if they are somebody else's, or of a later version."""
+    """What the metadata hold; MarkerMismatchException if another program or a later version wrote them."""
     try:
-        told = json.loads(committed.metadata)
-        version = told["version"]
+        fields = json.loads(committed.metadata)
+        version = fields["version"]
         if version == VERSION or version in OLDER:
-            return dict(told)
+            return dict(fields)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise no_marker(committed, where) from error
     raise MarkerMismatchException(

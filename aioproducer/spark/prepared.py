@@ -85,7 +85,7 @@ def unpacked(text: str) -> tuple[Prepared, ...]:
 
 
 class Outcome(NamedTuple):
-    """What a task tells the driver."""
+    """What a task reports to the driver."""
 
     partition: int
     rows: int

@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _CANCEL_AGAIN: Final = 0.2
-"""Seconds after which Spark is told again: a job that had not begun when it was told first goes on."""
+"""Seconds after which the jobs are cancelled again: the first call does not stop a job that had not begun."""
 
 
 async def run_job(spark: SparkSession, action: Callable[[], T], *, description: str | None = None) -> T:
@@ -126,13 +126,13 @@ class SparkJob:
                 interrupted = error
             except Exception as error:
                 # The session was stopped, or its JVM is gone, and its jobs with it: that is not why the block was left.
-                cause.add_note(f"Spark could not be told to cancel its jobs: {type(error).__name__}: {error}")
+                cause.add_note(f"the jobs of Spark could not be cancelled: {type(error).__name__}: {error}")
                 break
         if interrupted is not None:
             raise interrupted
 
 
 def _seen(begun: asyncio.Future[Any]) -> None:
-    """Drops what a call raised that nobody waits for any more."""
+    """Drops the error of a call whose caller has gone."""
     if not begun.cancelled():
         begun.exception()

@@ -66,8 +66,8 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
         }
         if not _has_limits() and (given := [name for name, value in limits.items() if value is not None]):
             raise IllegalArgumentException(
-                f'option "{given[0]}" needs Spark 4.2 or newer: earlier versions do not tell a source in '
-                "Python where its batch begins"
+                f'option "{given[0]}" needs Spark 4.2 or newer: earlier versions do not pass the beginning '
+                "of a batch to a source in Python"
             )
 
     # Planning
@@ -145,7 +145,7 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
     ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         """Both without the partitions whose beginning came after the end of a batch that is planned again.
 
-        A query that was stopped before its first batch was committed asks for its beginning again, and "latest" has
+        A query that was stopped before its first batch was committed looks its beginning up again, and "latest" has
         moved by then. The records in between were never promised.
         """
         for partition, begin in self._initial.items():

@@ -48,7 +48,7 @@ def input_of_worker() -> Peekable:
         frame = frame.f_back
     raise IllegalStateException(
         f"the worker of PySpark {_version()} has no buffered stream {_INPUT!r}, in which the end of a task's rows is "
-        "marked; nothing was written, because rows that break off could not be told from rows that end: use a version "
+        "marked; nothing was written, because rows that break off look like rows that end: use a version "
         "of PySpark that this version of aioproducer supports (4.1 or 4.2)"
     )
 

@@ -1,6 +1,6 @@
 """What brokers know of a write that happens once, for people: what is decided, what is open, what the next start does.
 
-Rules only; ``inspection.py`` asks brokers.
+Rules only; ``inspection.py`` sends the requests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a query's checkpoint tells of its next start."""
+"""What a query's checkpoint says about its next start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan asks the cluster."""
+"""What a plan looks up in the cluster."""
 
 from __future__ import annotations
 

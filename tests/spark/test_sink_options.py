@@ -77,8 +77,8 @@ def test_what_is_wrong_is_said_before_a_task_runs(given: dict[str, str], streami
 def test_harmless_options_of_sparks_connector_are_warnings(caplog: pytest.LogCaptureFixture) -> None:
     given = {**BASE, "includeHeaders": "true", "kafka.group.id": "g"}
     assert SinkOptions.of(given, streaming=True) == SinkOptions.of(BASE, streaming=True)
-    told = [record.getMessage() for record in caplog.records]
-    assert [text.partition(" of ")[0] for text in told] == ['option "includeHeaders"', 'option "kafka.group.id"']
+    warnings = [record.getMessage() for record in caplog.records]
+    assert [text.partition(" of ")[0] for text in warnings] == ['option "includeHeaders"', 'option "kafka.group.id"']
 
 
 def test_where_markers_go_if_every_row_has_its_topic() -> None:

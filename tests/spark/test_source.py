@@ -231,7 +231,7 @@ class TestStream:
     def test_a_running_query_sees_what_comes(
         self, spark: Any, cluster: ThreadedCluster, topic: str, tmp_path: Path
     ) -> None:
-        """From now on, in a trigger of its own for each; progress tells the end that is known."""
+        """From now on, in a trigger of its own for each; progress has the end that is known."""
         fill(cluster, topic, 5)
         frame = source(spark.readStream, cluster, topic).load().selectExpr("CAST(value AS STRING) AS value")
         query = (
