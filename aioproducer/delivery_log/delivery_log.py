@@ -1,4 +1,4 @@
-"""The interceptor that stamps every record and writes down what becomes of it."""
+"""The interceptor that stamps every record and logs its outcome."""
 
 from __future__ import annotations
 

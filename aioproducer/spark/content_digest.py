@@ -19,7 +19,7 @@ class ContentDigest:
     """The sum of the rows' hashes, because a shuffle may deliver the same rows in another order, in other batches.
 
     A row's hash has 64 bits. It depends on which value stands in which column, and not on the values' bytes put
-    together. It protects against accidents, not against somebody who wants two digests to be equal.
+    together. It protects against accidents, not against intent.
 
     Markers keep digests. When they are made in another way, ``marker.VERSION`` must rise.
     """

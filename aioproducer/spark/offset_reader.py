@@ -55,7 +55,7 @@ class OffsetReader:
         missing = subscription.partitions.difference(found)
         if missing and not gone:
             raise UnknownTopicOrPartitionException(
-                f'option "assign" names {", ".join(map(str, sorted(missing)))}, and there is no such partition'
+                f'option "assign" names {", ".join(map(str, sorted(missing)))}, which does not exist'
             )
         return sorted(subscription.partitions.intersection(found))
 

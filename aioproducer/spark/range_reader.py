@@ -138,7 +138,7 @@ class _Source:
                 )
 
     async def _skip_what_is_lost(self) -> bool:
-        """Goes on at the log's beginning; False if nothing of the range is there."""
+        """Continues at the log's beginning; False if nothing of the range is there."""
         position = self._reader.position
         assert position is not None
         try:

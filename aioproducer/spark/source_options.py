@@ -189,7 +189,7 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
             return Subscription(pattern=re.compile(value))
         except re.error as error:
             raise IllegalArgumentException(
-                f'option "subscribePattern" is "{value}", which is no regular expression of Python\'s: {error}'
+                f'option "subscribePattern" is "{value}", which is not a regular expression of Python: {error}'
             ) from error
     example = '{"topic": [0, 1]}'
     partitions = {

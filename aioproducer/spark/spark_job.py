@@ -24,7 +24,7 @@ _CANCEL_AGAIN: Final = 0.2
 async def run_job(spark: SparkSession, action: Callable[[], T], *, description: str | None = None) -> T:
     """Runs a Spark action and returns its result: ``await run_job(spark, df.count)``.
 
-    The action runs in its own thread, so the event loop goes on, and any number of them may run at once. Cancelling the
+    The action runs in its own thread, so it does not block the event loop, and several may run at once. Cancelling the
     coroutine cancels the jobs that the action has started, and ends when they have ended. ``description`` is shown in
     Spark's user interface, except for a session of Spark Connect.
     """
@@ -104,7 +104,7 @@ class SparkJob:
             self._thread.shutdown(wait=False)
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Calls the function in the thread. If this is cancelled, the call goes on there until the block's end."""
+        """Calls the function in the thread. If this is cancelled, the call continues there until the block's end."""
         return await asyncio.shield(self.begin(function, *args, **kwargs))
 
     def begin(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:

@@ -181,7 +181,7 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
 
 def _lost(said: Sequence[str]) -> OffsetOutOfRangeException:
     return OffsetOutOfRangeException(
-        f"{'; '.join(said)}. With failOnDataLoss=false the query goes on with what is left"
+        f"{'; '.join(said)}. With failOnDataLoss=false the query continues with what is left"
     )
 
 

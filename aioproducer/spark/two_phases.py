@@ -139,7 +139,7 @@ async def finish(ledger: DriversLedger) -> tuple[Sequence[Prepared], Sequence[Pr
 
 
 async def abort_undecided(ledger: DriversLedger) -> None:
-    """Aborts what is open, and was not decided, whoever has written it."""
+    """Aborts all open transactions that were not decided."""
     await ledger.take_over()
     last = await ledger.decision()
     await _abort_others(ledger, () if last is None else last.prepared)

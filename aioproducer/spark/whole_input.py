@@ -3,7 +3,7 @@
 When Spark fails, kills or cancels a task, it closes the socket from which the task's Python worker reads its rows.
 Between two messages of an Arrow stream this looks like the end of the stream, and pyarrow reports it as that. But after
 the last row, and only then, Spark writes a mark of its own behind the Arrow stream. PySpark's worker reads it when the
-task's function has returned, which is too late for whoever commits before.
+task's function has returned, which is too late for a function that has committed before.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ async def test_the_error_names_who_else_uses_the_name(cluster: EmbeddedCluster, 
         await other.init_transactions()
         async with other.transaction():
             await other.send_offsets_to_transaction({("t", 0): 5}, name)  # type: ignore[dict-item]
-    with pytest.raises(MarkerMismatchException, match="no marker of this sink"):
+    with pytest.raises(MarkerMismatchException, match="not a marker of this sink"):
         await attempt(chosen, 3, 0, ROWS)
 
 
@@ -247,7 +247,7 @@ async def test_rows_that_name_their_topics_are_written_once(cluster: EmbeddedClu
 
 async def test_a_marker_topic_that_is_not_there_is_an_error_before_any_row_is_sent(cluster: EmbeddedCluster) -> None:
     with pytest.raises(
-        UnknownTopicOrPartitionException, match=r"partition 0, attempt 0: .* 'no', and there is no such topic"
+        UnknownTopicOrPartitionException, match=r"partition 0, attempt 0: .* 'no', and this topic does not exist"
     ):
         await write_routed(cluster, "t", marker_topic="no")
     assert cluster.log("t").log_end_offset == 0

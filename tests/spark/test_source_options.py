@@ -139,7 +139,7 @@ BOTH: list[tuple[dict[str, str], str]] = [
     ({"subscribe": "t", "assign": '{"t": [0]}'}, 'exactly one .*; "subscribe" and "assign" given'),
     ({}, "exactly one .*; none of them is given"),
     ({"subscribe": ", ,"}, "names no topic"),
-    ({"subscribePattern": "t("}, "no regular expression of Python's"),
+    ({"subscribePattern": "t("}, "not a regular expression of Python"),
     ({"assign": "t"}, r'"assign" is "t", which is not JSON .* for example, \{"topic": \[0, 1\]\}'),
     ({"assign": '{"t": 0}'}, "0 is not a JSON list"),
     ({"assign": '{"t": [-1]}'}, "-1 is not a partition"),

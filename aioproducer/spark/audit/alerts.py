@@ -15,7 +15,7 @@ SILENT_AFTER = 3
 """Intervals without a report."""
 
 FORGOTTEN_AFTER_MS = 3_600_000
-"""Without a report: a producer that has been silent for this long is no longer waited for."""
+"""Without a report: a producer that has been silent for this long is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,14 @@ def alerts(known: dict[str, Watched], reports: Iterable[Report], now_ms: int) ->
         silent_ms = now_ms - newest.time_ms
         if watched.silent and silent_ms > FORGOTTEN_AFTER_MS:
             found.append(
-                _alert(newest, SILENCE, Severity.CRITICAL, "not waited for any more", over=True, time_ms=now_ms)
+                _alert(
+                    newest,
+                    SILENCE,
+                    Severity.CRITICAL,
+                    "forgotten after an hour without a report",
+                    over=True,
+                    time_ms=now_ms,
+                )
             )
             del known[instance]
         elif not watched.silent and silent_ms > SILENT_AFTER * newest.interval_ms:

@@ -68,7 +68,7 @@ def test_who_is_silent_for_an_hour_is_forgotten() -> None:
     assert shown(silent) == [(SILENCE, False)]
     known, over = alerts(known, [], FORGOTTEN_AFTER_MS + 1)
     assert (known, shown(over)) == ({}, [(SILENCE, True)])
-    assert over[0].what == "not waited for any more"
+    assert over[0].what == "forgotten after an hour without a report"
 
 
 def test_a_producer_that_was_closed_is_not_missed() -> None:
