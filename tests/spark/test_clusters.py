@@ -1,4 +1,4 @@
-"""The recipes of docs/spark.md for clusters: jobs are submitted to a standalone one, whose machines lack the package."""
+"""The recipes of docs/spark.md for clusters: jobs submitted to a standalone cluster without the package."""
 
 from __future__ import annotations
 
