@@ -175,6 +175,12 @@ class TestStream:
 
         return run
 
+    def test_wrong_options_are_the_last_error_that_is_shown(self, run: Callable[..., Any]) -> None:
+        with pytest.raises(Exception, match="startingOffsets") as raised:
+            run(startingOffset="earliest")
+        assert 'IllegalArgumentException: the source has no option "startingoffset"' in str(raised.value)
+        assert "During handling of the above exception" not in str(raised.value)
+
     def test_it_goes_on_where_it_was(self, cluster: ThreadedCluster, topic: str, run: Callable[..., Any]) -> None:
         fill(cluster, topic, 5, 3)
         assert [value for batch in run() for value in batch] == expected(range(5), range(3))

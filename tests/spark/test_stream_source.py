@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.errors import OffsetOutOfRangeException
+from aioproducer.errors import IllegalArgumentException, OffsetOutOfRangeException
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 from .topics import fill
@@ -39,6 +39,17 @@ def planner(cluster: ThreadedCluster, **more: str) -> Iterator[StreamReader]:
         yield reader
     finally:
         reader.stop()
+
+
+@pytest.mark.parametrize(
+    "plan", ["getDefaultReadLimit", "initialOffset", "latestOffset", "prepareForTriggerAvailableNow"]
+)
+def test_wrong_options_are_an_error_of_the_first_call_that_plans(cluster: ThreadedCluster, plan: str) -> None:
+    """Not of the constructor, whose errors PySpark replaces by one of its own."""
+    pytest.importorskip("pyspark.sql.streaming.datasource")
+    message = 'did you mean "startingOffsets"'
+    with planner(cluster, startingOffset="earliest") as reader, pytest.raises(IllegalArgumentException, match=message):
+        getattr(reader, plan)()
 
 
 def test_what_is_gone_is_an_error_before_the_checkpoint_has_it(cluster: ThreadedCluster) -> None:
