@@ -283,7 +283,7 @@ class PartitionReader(ClientLifecycle[ReaderConfig]):
         return answer
 
     def _take_leader(self, answer: PartitionData, response: FetchResponse) -> None:
-        """A new leader told by the answer itself (KIP-951)."""
+        """A new leader that the answer itself names (KIP-951)."""
         leader = answer.current_leader
         if leader.leader_id < 0:
             return

@@ -63,8 +63,8 @@ class Encoder:
             batch_size=batch_size,
             max_request_size=1024 * 1024,
             ignore_keys=False,
+            on_full=self._full,
         )
-        self._accumulator.on_full = self._full
         self._accumulator.detour = False
         topic = TopicQueues("t", Partitioning(Random(0)))
         topic.queues = [PartitionQueue("t", partition, None) for partition in range(PARTITIONS)]
@@ -80,12 +80,13 @@ class Encoder:
         for queue in self._queues:
             self._accumulator.close_batch(queue)
 
-    def _full(self, queue: PartitionQueue) -> None:
+    def _full(self, queue: PartitionQueue) -> bool:
         batch: ProducerBatch = queue.batches.popleft()
         self.bytes += len(batch.records)
         self.records += batch.count
         self._accumulator.pool.deallocate(batch.allocated)
         batch.succeed(0, -1)
+        return False
 
 
 @dataclass(frozen=True)

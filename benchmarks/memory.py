@@ -31,6 +31,7 @@ from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking.parking_lot import TRIAL, ParkingLot
 from aioproducer.protocol.api_key import ApiKey
 from benchmarks.arguments import positive
+from benchmarks.inside import parts_of
 from benchmarks.quiet import quiet
 
 MIB = 1 << 20
@@ -109,7 +110,7 @@ async def hold(sender: Sender, *, buffer_memory: int, senders: int, size: int, *
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        batches = list(producer._sender._completer.incomplete)
+        batches = list(parts_of(producer).completer.incomplete)
         # What the transport and the broker, which is in this process too, have of what is in flight.
         in_flight = 2 * sum(len(batch.body) for batch in batches if batch.in_flight)
         counts = [batch.count for batch in batches]
@@ -178,7 +179,16 @@ def parked_cost(count: int = 2000) -> int:
     def lot_of(count: int) -> ParkingLot:
         pool = BufferPool(MIB, 1)
         accumulator = RecordAccumulator(pool, LOOP, None, batch_size=1, max_request_size=MIB, ignore_keys=False)
-        lot = ParkingLot(accumulator, 10**9, FailureLog(), ProducerMetrics())
+        lot = ParkingLot(
+            accumulator,
+            10**9,
+            FailureLog(),
+            ProducerMetrics(),
+            on_failed=lambda error: None,
+            wake=lambda: None,
+            on_serializing=lambda: None,
+            within_serializer=lambda: False,
+        )
         for number in range(count):
             lot.park(
                 ParkedRecord(LOOP, "topic", None, b"value", None, None, None, 100, now=1000.0 + number, max_block=60.0)

@@ -23,6 +23,7 @@ from benchmarks.arguments import numbers, positive
 from benchmarks.discarding_broker import REACHED, UNREACHED, discarding_broker
 from benchmarks.environment import Environment
 from benchmarks.heartbeat import Heartbeat
+from benchmarks.inside import parts_of
 from benchmarks.machine_cpu import MachineCpu
 
 PARTITIONS = (1, 10, 100, 1_000, 10_000, 100_000)
@@ -146,14 +147,14 @@ async def measure(load: Load, partitions: int, round_: int, servers: str, record
 async def refresh(partitions: int, round_: int, servers: str) -> Refresh:
     async with KafkaProducer(bootstrap_servers=servers, metadata_max_age_ms=3_600_000) as producer:
         await producer.partitions_for(REACHED)
-        client = producer._sender._client
+        client = parts_of(producer).client
         known = client.metadata.version
         gc.collect()
         async with Heartbeat() as heart:
             cpu = time.process_time()
             client.request_update()
             while client.metadata.version == known:
-                await client.news.next()
+                await client.changes.next()
             cpu = time.process_time() - cpu
     return Refresh(partitions, round_, cpu * 1e3, heart.stall * 1e3)
 

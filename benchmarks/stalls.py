@@ -20,11 +20,13 @@ from typing import Any
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import DeliveryError
+from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing import ThreadedCluster
 from benchmarks import alone, canned_broker
 from benchmarks.arguments import positive
 from benchmarks.environment import Environment
+from benchmarks.inside import parts_of
 from benchmarks.measured_loop import Held, MeasuredLoop
 from benchmarks.quiet import quiet
 
@@ -67,7 +69,7 @@ async def _waiters(loop: MeasuredLoop, size: int, call: Callable[[KafkaProducer]
             await cluster.stop_node(0)
             tasks = [asyncio.create_task(call(producer)) for _ in range(size)]
             await asyncio.sleep(0.1)
-            if len(producer._sender._lot) < size // 2:  # the first are in the accumulator
+            if len(core_of(producer).lot) < size // 2:  # the first are in the accumulator
                 raise WrongRun("the callers do not wait")
             return await _cancelled(loop, tasks)
         finally:
@@ -93,7 +95,7 @@ async def starting(loop: MeasuredLoop, size: int) -> Held:
             gc.collect()
             with loop.measured() as held:
                 await asyncio.sleep(0)
-                if len(producer._sender._lot) < size:
+                if len(core_of(producer).lot) < size:
                     raise WrongRun("the tasks do not wait")
                 await asyncio.wait(tasks)
             for task in tasks:
@@ -193,12 +195,12 @@ async def _metadata(loop: MeasuredLoop, size: int) -> tuple[Held, Held]:
                     raise WrongRun("not all partitions are known")
                 await asyncio.sleep(0.1)
             gc.collect()
-            client = producer._sender._client
+            client = parts_of(producer).client
             known = client.metadata.version
             with loop.measured() as again:
                 client.request_update()
                 while client.metadata.version == known:
-                    await client.news.next()
+                    await client.changes.next()
                 await asyncio.sleep(0.1)
         finally:
             await producer.close(0)

@@ -179,10 +179,10 @@ def test_a_config_error_knows_its_config() -> None:
 def test_a_batch_has_one_error_and_its_records_may_have_their_own() -> None:
     plain = InvalidRecordException("all of it")
     whole = DeliveryError.of(plain, Outcome.NOT_SENT, ("t", 3))
-    assert str(whole.told_of(1)) == "all of it"
+    assert str(whole.for_record(1)) == "all of it"
     plain.refused_records = {1: "no key"}
     whole = DeliveryError.of(plain, Outcome.NOT_SENT, ("t", 3))
-    refused, company = whole.told_of(1), whole.told_of(0)
+    refused, company = whole.for_record(1), whole.for_record(0)
     assert isinstance(refused, InvalidRecordException)
     assert not isinstance(company, InvalidRecordException)
     assert (str(refused), str(whole)) == ("t-3: no key", "all of it")

@@ -11,6 +11,7 @@ from aioproducer import KafkaProducer, MetricName, MetricsSnapshot, metrics_topi
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics_topic import MetricsTopicReporter, report
 from aioproducer.protocol.api_key import ApiKey
+from tests.support.inside import parts_of
 from tests.support.manual_clock import ManualClock
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import Exchange, ScriptedCluster, answer, never
@@ -72,7 +73,7 @@ async def test_nothing_piles_up_while_no_broker_can_be_reached(
             await cluster.stop_node(0)
             await asyncio.sleep(10)
             (carrier,) = carriers
-            assert carrier.metrics()["parked-records"] + len(carrier._sender._completer.incomplete) == 1
+            assert carrier.metrics()["parked-records"] + len(parts_of(carrier).completer.incomplete) == 1
             with caplog.at_level(logging.WARNING, "aioproducer.metrics_topic"):
                 await asyncio.sleep(600)
             await cluster.start_node(0)

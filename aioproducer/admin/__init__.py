@@ -1,5 +1,5 @@
-"""Topics, configs, offsets, quotas, transactions, ACLs: list, create, describe, alter, delete. Kafka's admin client, as
-far as a producer's surroundings need it.
+"""Kafka's admin client, as far as producers need one: lists, creates, describes, alters and deletes topics, configs,
+offsets, quotas, transactions and ACLs.
 
 ::
 
@@ -8,10 +8,18 @@ far as a producer's surroundings need it.
         await admin.alter_configs(ConfigResource.topic("orders"), {"retention.ms": "3600000"})
         await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
-``kafka_admin.py`` is the client, and its calls are in ``topic_calls.py``, ``config_calls.py``, ``offset_calls.py``,
-``quota_calls.py``, ``transaction_calls.py`` and ``acl_calls.py``, made of what is in ``admin_calls.py``. ``topics.py``,
-``configs.py``, ``offsets.py``, ``groups.py``, ``quotas.py`` and ``transactions.py`` are what is asked for, as is
-``aioproducer/acls.py``; ``answers.py`` is what comes of it.
+The files:
+
+    kafka_admin.py        the client: all its calls, with their documentation
+    admin_config.py       its configs
+    admin_requests.py     sends requests to the right brokers, and repeats the attempts that fail
+    topic_calls.py, config_calls.py, offset_calls.py, quota_calls.py, transaction_calls.py, acl_calls.py
+                          what the calls do, by subject
+    topics.py, configs.py, offsets.py, quotas.py
+                          their arguments and results, as users and as brokers see them; ACLs are in aioproducer/acls.py
+    groups.py, transactions.py
+                          requests to the coordinators of groups and of transactions
+    answers.py            results and errors in a broker's answer
 """
 
 from __future__ import annotations
@@ -24,7 +32,7 @@ from aioproducer.acls import (
     PatternType,
     ResourceType,
 )
-from aioproducer.admin.admin_calls import AdminConfig
+from aioproducer.admin.admin_config import AdminConfig
 from aioproducer.admin.configs import Append, ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, Subtract
 from aioproducer.admin.kafka_admin import KafkaAdmin
 from aioproducer.admin.offsets import ListOffsetsResultInfo, OffsetSpec

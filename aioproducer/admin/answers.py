@@ -16,30 +16,30 @@ from aioproducer.types import TopicPartition
 
 T = TypeVar("T")
 K = TypeVar("K", str, ConfigResource, ClientQuotaEntity, TopicPartition, AclBinding)
-"""What is asked about: the name of a topic, a resource, who has quotas, a partition, or an ACL."""
+"""The subject of a request: the name of a topic, a resource, an entity with quotas, a partition, or an ACL."""
 
-Asked = str | ConfigResource | ClientQuotaEntity | TopicPartition | AclBinding
+Subject = str | ConfigResource | ClientQuotaEntity | TopicPartition | AclBinding
 
 
 def only(results: Mapping[K, T | KafkaError]) -> T:
-    """What became of the one that was asked for."""
+    """The only result; raises it if it is an error."""
     (result,) = results.values()
     if isinstance(result, KafkaError):
         raise result
     return result
 
 
-def left_out(asked: Asked) -> KafkaError:
-    return KafkaError(f"the broker left {_called(asked)} out of its answer")
+def left_out(subject: Subject) -> KafkaError:
+    return KafkaError(f"the broker left {_called(subject)} out of its answer")
 
 
-def outcome(code: int, message: str | None, asked: Asked | None) -> KafkaError | None:
-    """None for success, or else the error."""
-    return None if code == ErrorCode.NONE else _error(code, message, asked)
+def outcome(code: int, message: str | None, subject: Subject | None) -> KafkaError | None:
+    """None for success, otherwise the error."""
+    return None if code == ErrorCode.NONE else _error(code, message, subject)
 
 
 def described(name: str, answer: MetadataResponseTopic | None) -> TopicDescription | KafkaError:
-    """A topic as it was told of."""
+    """A topic's description, or its error."""
     if answer is None:
         return left_out(name)
     code = ErrorCode(answer.error_code)
@@ -48,22 +48,22 @@ def described(name: str, answer: MetadataResponseTopic | None) -> TopicDescripti
     return _error(code, None, name)
 
 
-def _error(code: int, message: str | None, asked: Asked | None) -> KafkaError:
+def _error(code: int, message: str | None, subject: Subject | None) -> KafkaError:
     text = message or error_class(code).__doc__ or ""
-    name = asked.name if isinstance(asked, ConfigResource) else asked
-    # Not all that brokers say about a topic names it.
-    return error_for(code, text if repr(name) in text else f"{_called(asked)}: {text}")
+    name = subject.name if isinstance(subject, ConfigResource) else subject
+    # Not every message of a broker about a topic names it.
+    return error_for(code, text if repr(name) in text else f"{_called(subject)}: {text}")
 
 
-def _called(asked: Asked | None) -> str:
-    match asked:
+def _called(subject: Subject | None) -> str:
+    match subject:
         case ConfigResource():
-            return str(asked)
+            return str(subject)
         case ClientQuotaEntity():
-            return f"quotas of {asked}"
+            return f"quotas of {subject}"
         case TopicPartition():
-            return f"partition {asked}"
+            return f"partition {subject}"
         case AclBinding():
-            return f"ACL {asked}"
+            return f"ACL {subject}"
         case name:
             return f"topic {name!r}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from aioproducer.admin.admin_calls import AdminCalls
-from aioproducer.admin.answers import left_out, only, outcome
+from aioproducer.admin.admin_requests import AdminRequests, distinct
+from aioproducer.admin.answers import left_out, outcome
 from aioproducer.admin.configs import ConfigChange, ConfigEntry, ConfigResource, alteration, by_node, entry
 from aioproducer.errors import KafkaError
 from aioproducer.protocol.messages.describe_configs import (
@@ -19,27 +19,17 @@ from aioproducer.protocol.messages.incremental_alter_configs import (
 )
 
 
-class ConfigCalls(AdminCalls):
-    """To describe and change configs."""
+class ConfigCalls:
+    """Carries out the calls of KafkaAdmin that have these names."""
 
-    async def describe_configs(self, resource: ConfigResource) -> dict[str, ConfigEntry]:
-        """All configs of a topic or a broker, by name."""
-        return only(await self.describe_all_configs([resource]))
-
-    async def alter_configs(
-        self, resource: ConfigResource, changes: Mapping[str, ConfigChange], *, validate_only: bool = False
-    ) -> None:
-        """Changes configs of a running cluster: a text sets one, None resets it to its default, Append and Subtract
-        change a list. Either all of the changes are made or none; ``validate_only`` only checks whether they could be.
-        """
-        only(await self.alter_all_configs({resource: changes}, validate_only=validate_only))
+    def __init__(self, requests: AdminRequests) -> None:
+        self._requests = requests
 
     async def describe_all_configs(
         self, resources: Iterable[ConfigResource]
     ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-        """The configs of topics and brokers, or errors in their place."""
         answers: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
-        wanted = self._distinct(resources, str)
+        wanted = distinct(resources)
 
         for node_id, of_node in by_node(wanted).items():
 
@@ -48,19 +38,18 @@ class ConfigCalls(AdminCalls):
                     [DescribeConfigsResource(resource.type, resource.name, None) for resource in of_node],
                     include_synonyms=True,
                 )
-                response = await self._client().client.request(request, DescribeConfigsResponse, node_id=node_id)
-                for told in response.results:
-                    resource = ConfigResource(told.resource_type, told.resource_name)
-                    error = outcome(told.error_code, told.error_message, resource)
-                    answers[resource] = error or {config.name: entry(config) for config in told.configs}
+                response = await self._requests.ask(request, DescribeConfigsResponse, node_id=node_id)
+                for result in response.results:
+                    resource = ConfigResource(result.resource_type, result.resource_name)
+                    error = outcome(result.error_code, result.error_message, resource)
+                    answers[resource] = error or {config.name: entry(config) for config in result.configs}
 
-            await self._client().retry("describing configs", attempt)
+            await self._requests.retry("describing configs", attempt)
         return {resource: answers.get(resource, left_out(resource)) for resource in wanted}
 
     async def alter_all_configs(
-        self, changes: Mapping[ConfigResource, Mapping[str, ConfigChange]], *, validate_only: bool = False
+        self, changes: Mapping[ConfigResource, Mapping[str, ConfigChange]], *, validate_only: bool
     ) -> dict[ConfigResource, KafkaError | None]:
-        """As :meth:`alter_configs`; None for each resource that was changed, or else its error."""
         results: dict[ConfigResource, KafkaError | None] = {}
         for node_id, of_node in by_node(changes).items():
 
@@ -70,13 +59,12 @@ class ConfigCalls(AdminCalls):
                 request = IncrementalAlterConfigsRequest(
                     [alteration(resource, changes[resource]) for resource in resources], validate_only
                 )
-                client = self._client().client
-                response = await client.request(request, IncrementalAlterConfigsResponse, node_id=node_id)
+                response = await self._requests.ask(request, IncrementalAlterConfigsResponse, node_id=node_id)
                 answers = {}
                 for answer in response.responses:
                     resource = ConfigResource(answer.resource_type, answer.resource_name)
                     answers[resource] = outcome(answer.error_code, answer.error_message, resource)
                 return answers
 
-            results |= await self._change("altering configs", of_node, attempt)
+            results |= await self._requests.change("altering configs", of_node, attempt)
         return results

@@ -31,12 +31,12 @@ class ConfigResource(NamedTuple):
 
     @classmethod
     def all_brokers(cls) -> Self:
-        """The dynamic configs of every broker that has none of its own."""
+        """The dynamic configs of every broker that has no value of its own."""
         return cls(_BROKER, "")
 
     @property
     def node_id(self) -> int | None:
-        """The broker that must be asked; None if any will do."""
+        """The broker that answers for it; None if any broker does."""
         return int(self.name) if self.type == _BROKER and self.name else None
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class ConfigResource(NamedTuple):
 
 
 def by_node(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    """Which node to ask about what: a broker about its own configs, any node about all others."""
+    """The resources by the node that answers for them; None: any node does."""
     nodes: dict[int | None, list[ConfigResource]] = {}
     for resource in resources:
         nodes.setdefault(resource.node_id, []).append(resource)
@@ -84,7 +84,7 @@ class ConfigSource(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> ConfigSource:
-        return cls.UNKNOWN  # of a newer broker
+        return cls.UNKNOWN  # from a newer broker
 
 
 class ConfigSynonym(NamedTuple):
@@ -105,7 +105,7 @@ class ConfigEntry:
     read_only: bool
     sensitive: bool
     synonyms: tuple[ConfigSynonym, ...]
-    """All its values, the one that counts first."""
+    """All its values, the effective one first."""
     documentation: str | None
 
     @property
@@ -113,21 +113,21 @@ class ConfigEntry:
         return self.source is ConfigSource.DEFAULT_CONFIG
 
 
-def entry(told: DescribeConfigsResourceResult) -> ConfigEntry:
-    """A config as a broker tells it."""
+def entry(config: DescribeConfigsResourceResult) -> ConfigEntry:
+    """A config in a broker's answer."""
     return ConfigEntry(
-        told.name,
-        told.value,
-        ConfigSource(told.config_source),
-        told.read_only,
-        told.is_sensitive,
-        tuple(ConfigSynonym(one.name, one.value, ConfigSource(one.source)) for one in told.synonyms),
-        told.documentation,
+        config.name,
+        config.value,
+        ConfigSource(config.config_source),
+        config.read_only,
+        config.is_sensitive,
+        tuple(ConfigSynonym(one.name, one.value, ConfigSource(one.source)) for one in config.synonyms),
+        config.documentation,
     )
 
 
 def alteration(resource: ConfigResource, changes: Mapping[str, ConfigChange]) -> AlterConfigsResource:
-    """The changes of a resource as a broker is asked for them."""
+    """A resource with its changes, for a request."""
     return AlterConfigsResource(
         resource.type, resource.name, [_alterable(name, change) for name, change in changes.items()]
     )

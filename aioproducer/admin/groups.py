@@ -1,4 +1,4 @@
-"""Groups and what they have committed, asked of their coordinators."""
+"""Requests to the coordinators of groups: which groups there are, and what they have committed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from aioproducer.types import OffsetAndMetadata, TopicPartition
 _LAST_WITH_ONE_GROUP = 7
 _LAST_WITH_NAMES = 9
 _WITHOUT_MEMBERS = "Empty"
-"""The state of a group that has offsets, and no members."""
+"""The state of a group that has offsets but no members."""
 
 
 async def groups_of_node(client: KafkaClient, node: int, *, without_members: bool) -> list[str]:
-    """The ids of the groups that a node coordinates; raises what it answers."""
+    """The ids of the groups that a node coordinates. Raises the error that it answers."""
     request = ListGroupsRequest(states_filter=[_WITHOUT_MEMBERS] if without_members else [])
     try:
         response = await client.request(request, ListGroupsResponse, node_id=node)
@@ -44,7 +44,7 @@ async def committed_offsets(
     *,
     require_stable: bool,
 ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-    """One attempt; raises what the coordinator answers, and looks for another one the next time if it does not."""
+    """One attempt. Raises the coordinator's error; the next attempt then looks for the coordinator again."""
     wanted: dict[str, list[int]] = {}
     for topic, partition in partitions:
         wanted.setdefault(topic, []).append(partition)

@@ -1,4 +1,4 @@
-"""Offsets of partitions, as the admin client asks for them: first, last, or by time."""
+"""Offsets of partitions: the first, the last, or by time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OffsetSpec(NamedTuple):
 
     @classmethod
     def earliest(cls) -> Self:
-        """The first offset that is in the log."""
+        """The first offset in the log."""
         return cls(_EARLIEST)
 
     @classmethod
@@ -48,9 +48,9 @@ class ListOffsetsResultInfo(NamedTuple):
     """What a partition's leader answered."""
 
     offset: int
-    """-1 if no record has the timestamp that was asked for, or a later one."""
+    """-1 if no record has the requested timestamp or a later one."""
     timestamp: int
-    """The timestamp of that record, in ms since 1970; -1 if none was asked for."""
+    """The timestamp of that record, in ms since 1970; -1 if none was requested."""
     leader_epoch: int
 
 
@@ -78,14 +78,14 @@ def offsets_request(
 
 
 def offsets_answered(response: ListOffsetsResponse) -> dict[TopicPartition, ListOffsetsResultInfo | KafkaError]:
-    """What such a request was answered, by partition."""
+    """The offsets or errors in an answer, by partition."""
     answers: dict[TopicPartition, ListOffsetsResultInfo | KafkaError] = {}
     for topic in response.topics:
-        for told in topic.partitions:
-            partition = TopicPartition(topic.name, told.partition_index)
-            if told.error_code == ErrorCode.NONE:
-                answers[partition] = ListOffsetsResultInfo(told.offset, told.timestamp, told.leader_epoch)
+        for result in topic.partitions:
+            partition = TopicPartition(topic.name, result.partition_index)
+            if result.error_code == ErrorCode.NONE:
+                answers[partition] = ListOffsetsResultInfo(result.offset, result.timestamp, result.leader_epoch)
             else:
-                text = error_class(told.error_code).__doc__
-                answers[partition] = error_for(told.error_code, f"partition {partition}: {text}")
+                text = error_class(result.error_code).__doc__
+                answers[partition] = error_for(result.error_code, f"partition {partition}: {text}")
     return answers

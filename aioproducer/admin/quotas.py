@@ -15,7 +15,7 @@ _EXACT, _DEFAULT, _SPECIFIED = range(3)
 
 
 class EntityName(Enum):
-    """What may be given instead of a name."""
+    """Stands in the place of a name."""
 
     DEFAULT = "default"
     """All entities without quotas under their own name."""
@@ -40,17 +40,15 @@ class ClientQuotaEntity:
     ip: str | Default | None = None
 
     def parts(self) -> list[EntityData]:
-        """As a broker is told who it is about."""
+        """The parts of the entity, for a request."""
         return [EntityData(kind, None if name is EntityName.DEFAULT else name) for kind, name in self._names()]
 
     @classmethod
     def of(cls, parts: list[EntityData]) -> Self:
-        """As a broker names it. Raises :class:`KafkaError` for a kind that only newer brokers know."""
+        """The entity in a broker's answer. Raises :class:`KafkaError` for a kind that this client does not know."""
         names = {part.entity_type.replace("-", "_"): part.entity_name for part in parts}
         if unknown := names.keys() - {field.name for field in fields(cls)}:
-            raise KafkaError(
-                f"the broker told quotas of {', '.join(sorted(unknown))}, of which this client knows nothing"
-            )
+            raise KafkaError(f"the broker has quotas of {', '.join(sorted(unknown))}, which this client does not know")
         return cls(**{kind: EntityName.DEFAULT if name is None else name for kind, name in names.items()})
 
     def _names(self) -> Iterator[tuple[str, str | Default]]:
@@ -59,12 +57,12 @@ class ClientQuotaEntity:
                 yield kind, name
 
     def __str__(self) -> str:
-        told = [f"{kind} {'(default)' if name is EntityName.DEFAULT else repr(name)}" for kind, name in self._names()]
-        return " and ".join(told) or "nobody"
+        names = [f"{kind} {'(default)' if name is EntityName.DEFAULT else repr(name)}" for kind, name in self._names()]
+        return " and ".join(names) or "nobody"
 
 
 def conditions(user: Wanted, client_id: Wanted, ip: Wanted) -> list[ComponentData]:
-    """The filter of those who are wanted, as a broker is asked."""
+    """The conditions of a filter, for a request."""
     return [
         _condition(kind, name)
         for kind, name in (("user", user), ("client-id", client_id), ("ip", ip))
@@ -83,6 +81,6 @@ def _condition(kind: str, name: str | EntityName) -> ComponentData:
 
 
 def quota_changes(entity: ClientQuotaEntity, quotas: Mapping[str, float | None]) -> EntryData:
-    """The changes of one of them as a broker is asked for them."""
+    """The changes of one entity, for a request."""
     ops = [OpData(key, 0.0 if value is None else value, value is None) for key, value in quotas.items()]
     return EntryData(entity.parts(), ops)

@@ -13,7 +13,7 @@ from aioproducer.types import PartitionInfo
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to be created; -1 partitions or replicas mean the broker's default (KIP-464)."""
+    """A topic to create. -1 partitions or replicas mean the broker's default (KIP-464)."""
 
     name: str
     partitions: int = -1
@@ -24,7 +24,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic as the brokers describe it; ``topic_id`` is zero where they are too old to have one."""
+    """A topic as the brokers describe it; ``topic_id`` is zero if they are too old to have one."""
 
     name: str
     topic_id: UUID
@@ -33,12 +33,12 @@ class TopicDescription:
 
     @property
     def replication_factor(self) -> int:
-        """Replicas of the partition that has fewest."""
+        """The replicas of the partition with the fewest."""
         return min((len(partition.replicas) for partition in self.partitions), default=0)
 
 
 def creatable(topic: NewTopic) -> CreatableTopic:
-    """A topic as a broker is asked for it."""
+    """A topic to create, for a request."""
     return CreatableTopic(
         name=topic.name,
         num_partitions=topic.partitions,
@@ -48,7 +48,7 @@ def creatable(topic: NewTopic) -> CreatableTopic:
 
 
 def description(name: str, answer: MetadataResponseTopic) -> TopicDescription:
-    """A topic as a broker tells of it."""
+    """The description of a topic in a broker's answer."""
     partitions = [
         PartitionInfo(
             name,

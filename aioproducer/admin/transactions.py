@@ -1,4 +1,4 @@
-"""Transactions of other producers, asked of their coordinators (KIP-664)."""
+"""Requests to the coordinators of transactions, about transactions of other producers (KIP-664)."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class TransactionDescription:
     """What a coordinator knows of a transactional id."""
 
     state: str
-    """Kafka's name of it, such as ``Ongoing``."""
+    """Kafka's name of the state, such as ``Ongoing``."""
     producer_id: int
     producer_epoch: int
     timeout_ms: int
     start_time_ms: int
-    """By the coordinator's clock; -1 if there is no transaction under way."""
+    """By the coordinator's clock; -1 if no transaction is open."""
 
 
 async def listed(client: KafkaClient, node: int, states: Sequence[str]) -> list[str]:
-    """The transactional ids in one of these states that a node coordinates; raises what it answers."""
+    """The transactional ids in one of these states that a node coordinates. Raises the error that it answers."""
     response = await client.request(
         ListTransactionsRequest(state_filters=list(states)), ListTransactionsResponse, node_id=node
     )
@@ -48,7 +48,7 @@ async def listed(client: KafkaClient, node: int, states: Sequence[str]) -> list[
 async def described(
     client: KafkaClient, coordinators: Coordinators, transactional_ids: Sequence[str]
 ) -> dict[str, TransactionDescription | None]:
-    """None for an id that its coordinator does not know. One attempt; raises what a coordinator answers."""
+    """One attempt; None for an id that its coordinator does not know. Raises a coordinator's error."""
     by_node: dict[int, list[str]] = defaultdict(list)
     for name, node in (await coordinators.find_all(TRANSACTION, transactional_ids)).items():
         by_node[node].append(name)
@@ -88,7 +88,7 @@ async def ended(
     committed: bool,
     second_protocol: bool,
 ) -> None:
-    """One attempt; raises what the coordinator answers."""
+    """One attempt. Raises the coordinator's error."""
     node = await coordinators.find(TRANSACTION, transactional_id)
     try:
         response = await client.request(
@@ -107,7 +107,7 @@ async def ended(
 async def fenced(
     client: KafkaClient, coordinators: Coordinators, transactional_id: str, identity: tuple[int, int], timeout_ms: int
 ) -> None:
-    """One attempt; raises what the coordinator answers."""
+    """One attempt. Raises the coordinator's error."""
     node = await coordinators.find(TRANSACTION, transactional_id)
     try:
         response = await client.request(

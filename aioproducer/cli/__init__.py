@@ -1,25 +1,33 @@
 """The command line: ``aioproducer``, the same as ``python -m aioproducer``. It uses only the public package.
 
-    app.py           the commands together
+    app.py           all commands
     demo.py          aioproducer demo
-    broker.py        aioproducer broker
+    proof.py         proves that what was read is what was sent
+    data/            the flights that demo sends
     send.py          aioproducer send
+    formats.py       lines, NDJSON, CSV: from bytes to records
+    failed_file.py   keeps records that were not delivered, to be sent again
+    stall.py         says what the producer waits for
     read.py          aioproducer read
-    start.py         where it begins
-    line_output.py   the lines that it writes
+    start.py         where reading begins: --from
+    line_output.py   writes lines to standard output, in a thread
     topics.py        aioproducer topics
+    broker.py        aioproducer broker
+    collector.py     when Python's garbage collector runs in the broker
+    references.py    ${env:NAME} and ${file:PATH:KEY} in the values of configs
     perf.py          aioproducer perf
-    perf_stats.py    what it counts, and the lines it prints
-    perf_payload.py  what it sends
+    perf_stats.py    what perf counts, and the lines it prints
+    perf_payload.py  what perf sends
+    audit.py         aioproducer audit
+    spark.py         aioproducer spark
+
     options.py       options that commands share, and the configs they make
     running.py       a command's event loop, Ctrl-C, and errors as plain lines
     terminal.py      what people see: progress, tables, warnings
+    log_lines.py     writes log lines to standard error, in a thread
     byte_source.py   a file or standard input, read by a thread
-    formats.py       lines, NDJSON, CSV: from bytes to records
-    sending.py       records through the producer, and what became of them
-    failed_file.py   records kept to be sent again
+    sending.py       sends records, and counts what became of them
     report.py        the closing lines
-    proof.py         proves that what was read is what was sent
 
 Exit status: 0 if everything was done (every record delivered), 1 if something was not, 2 for a wrong command line or
 config, 130 after Ctrl-C. Only the command line needs typer and rich.
@@ -44,9 +52,9 @@ def main() -> None:
 
 
 def _words() -> list[str]:
-    """What follows the command's name: of this command line, or of the one that a shell asks to be completed."""
+    """The arguments of this command line, or of the one that a shell wants completed."""
     if "_AIOPRODUCER_COMPLETE" not in os.environ:
         return sys.argv[1:]
-    os.environ["COLUMNS"] = "10000"  # a description of two lines would be taken for two words
-    # Bash has it in the one variable, zsh and fish in the other.
+    os.environ["COLUMNS"] = "10000"  # the shell would take a description of two lines for two words
+    # Bash sets the first variable, zsh and fish the second.
     return os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()[1:]

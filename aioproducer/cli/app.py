@@ -1,4 +1,4 @@
-"""All commands. Each is imported only when it is run, so that the broker does not wait for what ``demo`` needs."""
+"""All commands. Each is imported only when it runs, so that one does not wait for the imports of another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-# Frames and colours are for people: whatever reads a pipe gets plain text.
+# Frames and colours only on a terminal: a pipe gets plain text.
 _ON_TERMINAL = sys.stdout.isatty() and sys.stderr.isatty()
 
 
@@ -73,7 +73,7 @@ _COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
 
 
 def make_app(wanted: str | None = None) -> typer.Typer:
-    """The command line; only with the command ``wanted``, if there is one of this name."""
+    """The command line: with the command ``wanted`` only, or with all if there is none of this name."""
     app = typer.Typer(
         help="A Kafka producer for the command line.",
         no_args_is_help=True,

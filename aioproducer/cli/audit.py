@@ -42,22 +42,22 @@ class Start(StrEnum):
 
 def audit(
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC", help="What to audit.", show_default=False)
+        list[str] | None, typer.Argument(metavar="TOPIC", help="Topics to audit.", show_default=False)
     ] = None,
     delivery_log: Annotated[
         list[str] | None,
         typer.Option(
             "--delivery-log",
             metavar="FILE or topic:NAME",
-            help="What the producers wrote down themselves (DeliveryLog): files, or a topic; may be repeated. Without "
-            "it the audit cannot find acknowledged records that are missing.",
+            help="A log that producers wrote (DeliveryLog): files, or a topic; may be repeated. Without one, the audit "
+            "cannot find acknowledged records that are missing.",
             show_default=False,
         ),
     ] = None,
     metrics_topic: Annotated[
         str | None,
         typer.Option(
-            metavar="TOPIC", help="Where producers report their metrics (MetricsTopicReporter).", show_default=False
+            metavar="TOPIC", help="The topic with the producers' metrics (MetricsTopicReporter).", show_default=False
         ),
     ] = None,
     output: Annotated[
@@ -66,42 +66,44 @@ def audit(
             "--output",
             "-o",
             metavar="DIRECTORY",
-            help="For the report and the Parquet files: of this machine, or, as hdfs:/… or s3a:/…, of another "
-            "file system that Spark can reach.",
+            help="Where to write the report and the Parquet files: on this machine, or, as hdfs:/… or s3a:/…, on "
+            "another file system that Spark can reach.",
         ),
     ] = "delivery-audit",
     read_committed: Annotated[
-        bool, typer.Option("--read-committed", help="Read the topics once more, as readers of committed records do.")
+        bool, typer.Option("--read-committed", help="Also read the topics as read_committed consumers do.")
     ] = False,
-    unique: Annotated[bool, typer.Option("--unique", help="No two records have the same key and value.")] = False,
+    unique: Annotated[bool, typer.Option("--unique", help="Expect no records with equal key and value.")] = False,
     partial: Annotated[
         bool,
-        typer.Option("--partial", help="The producers also write to other topics: gaps in their numbers are normal."),
+        typer.Option("--partial", help="Accept gaps in the producers' numbers: they also write to other topics."),
     ] = False,
-    keyed: Annotated[bool, typer.Option("--keyed", help="All records of a key are in one partition.")] = False,
+    keyed: Annotated[bool, typer.Option("--keyed", help="Expect all records of a key in one partition.")] = False,
     latency: Annotated[
-        float, typer.Option(metavar="MS", min=1, help="Time within which 99 of 100 records of a minute must be there.")
+        float,
+        typer.Option(metavar="MS", min=1, help="How soon 99 of 100 records of a minute must arrive."),
     ] = 15_000,
     skew: Annotated[
-        float, typer.Option(metavar="TIMES", min=1, help="How many times the average partition's records one may have.")
+        float,
+        typer.Option(metavar="TIMES", min=1, help="How many times the average a partition may have."),
     ] = 4,
     transaction_timeout: Annotated[
         int, typer.Option(metavar="MS", min=1, help="How long a transaction may be open.")
     ] = 60_000,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Watch what is written from now on, until Ctrl-C, not what is already there."),
+        typer.Option("--watch", help="Watch new records until Ctrl-C, instead of auditing the existing ones."),
     ] = False,
     start: Annotated[Start, typer.Option("--from", help="With --watch: where to begin.")] = Start.LATEST,
     checkpoint: Annotated[
         str | None,
         typer.Option(
             metavar="DIRECTORY",
-            help="With --watch: where to remember what was seen, so that the next watch with it follows this one.",
+            help="With --watch: where to remember the position. The next watch with this directory continues there.",
             show_default=False,
         ),
     ] = None,
-    every: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="With --watch: how often to look.")] = 10,
+    every: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="With --watch: how often to check.")] = 10,
     master: Annotated[
         str, typer.Option(metavar="URL", help="Where Spark runs: this machine, or a cluster.")
     ] = "local[*]",
@@ -114,8 +116,8 @@ def audit(
     """Prove what was delivered to topics.
 
     A Spark job finds gaps, duplicates, reorderings, torn and open transactions, acknowledged records that are missing,
-    and more. It writes a report and all findings to a directory, and says what it could check and what it could not.
-    The exit status is 0 only if nothing was found.
+    and more. It writes a report and all findings to a directory, and lists what it could check and what it could not.
+    The exit status is 0 only if it found nothing.
     """
     if not topics and not (watch and metrics_topic):
         raise typer.BadParameter("name the topics to audit", param_hint="TOPIC")
@@ -160,7 +162,7 @@ def audit(
 
 @contextmanager
 def spark_errors(what: str = "Spark failed") -> Iterator[None]:
-    """Turns errors of Spark's into such as are told in a line."""
+    """Turns Spark's errors into errors that fit in a line."""
     from aioproducer.spark.audit.spark_errors import SPARK_ERRORS, explained
 
     try:
@@ -201,7 +203,7 @@ class Audit:
         self._terminal = terminal
 
     async def run(self) -> int:
-        """Audits what is there; the exit status."""
+        """Audits the records in the topics; returns the exit status."""
         from aioproducer.spark.audit.run import audit_topics
 
         wanted = self._wanted
@@ -216,9 +218,9 @@ class Audit:
             read_committed=wanted.read_committed,
             on_progress=lambda step: self._terminal.note(f"Working on {step}"),
         )
-        return self._tell(summary)
+        return self._print(summary)
 
-    def _tell(self, summary: Summary) -> int:
+    def _print(self, summary: Summary) -> int:
         from aioproducer.spark.audit.place import Place
         from aioproducer.spark.audit.run import REPORT
 
@@ -236,7 +238,7 @@ class Audit:
         return 0 if summary.ok else FAILED
 
     async def watch(self, interrupt: Interrupt) -> int:
-        """Watches what comes, until Ctrl-C; status 0 if nothing was found until then."""
+        """Watches new records until Ctrl-C; status 0 if it found nothing."""
         from aioproducer.spark.audit.place import Place
         from aioproducer.spark.audit.source import Source
         from aioproducer.spark.audit.spark_errors import explained
@@ -244,18 +246,18 @@ class Audit:
 
         source = Source(self._spark, self._config)
         wanted, start, interval = self._wanted, self._wanted.start.value, f"{self._wanted.every} seconds"
-        told = Told(self._terminal)
-        producers = ProducerWatch(told.alert, lag_ms=2000 * wanted.every)
+        seen = WatchReport(self._terminal)
+        producers = ProducerWatch(seen.alert, lag_ms=2000 * wanted.every)
 
         def begin() -> list[Any]:
-            # Spark adapts nothing in a stream: with its default, 200 tasks would follow each shuffle of a few rows.
+            # Spark does not adapt the number of tasks in a stream: by default, each shuffle of a few rows has 200.
             self._spark.conf.set("spark.sql.shuffle.partitions", self._spark.sparkContext.defaultParallelism)
             queries = []
             if wanted.topics:
                 place = Place(wanted.output)
                 kept = Place(wanted.checkpoint)
                 queries.append(
-                    watch_topics(source, wanted.topics, start, self._options, told.batch, place, kept, interval)
+                    watch_topics(source, wanted.topics, start, self._options, seen.batch, place, kept, interval)
                 )
             if wanted.metrics_topic is not None:
                 queries.append(watch_producers(source, wanted.metrics_topic, start, producers, interval))
@@ -275,15 +277,15 @@ class Audit:
             for query in queries:
                 await asyncio.to_thread(query.stop)
         for query in queries:
-            # Ctrl-C in a terminal ends Spark's Python processes as well: what comes of that is no error.
+            # Ctrl-C in a terminal also ends Spark's Python processes: that a query fails then is no error.
             if (error := query.exception()) is not None and not interrupt.once.is_set():
                 raise InputError(f"{query.name}: {explained(error)}")
-        self._terminal.say(f"{report.count(told.records, 'record')} watched, {report.count(told.found, 'finding')}")
-        return FAILED if told.found else 0
+        self._terminal.say(f"{report.count(seen.records, 'record')} watched, {report.count(seen.found, 'finding')}")
+        return FAILED if seen.found else 0
 
 
-class Told:
-    """What watching has shown so far."""
+class WatchReport:
+    """Prints what watching finds, and counts it."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal

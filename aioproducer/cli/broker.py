@@ -23,8 +23,8 @@ from aioproducer.errors import ConfigException, DataDirectoryException
 _PORT = 9092
 
 _SWITCH_S = 0.0005
-"""A thread that decompresses batches lets the event loop have its turn after so long; Python's default is ten times as
-long, and a request may need several such turns."""
+"""How long a thread that decompresses batches may hold up the event loop. Python's default is ten times as long, and a
+request may have to wait several times."""
 
 
 def broker(
@@ -34,21 +34,22 @@ def broker(
             min=0,
             max=65535,
             show_default=str(_PORT),
-            help="The port of the first broker, the others follow; 0: any free ports. Not together with -X listeners.",
+            help="The port of the first broker; the others have the next ports. 0: any free ports. Not together with "
+            "-X listeners.",
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     brokers: Annotated[int, typer.Option(min=1, max=100, help="How many brokers the cluster has.")] = 1,
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="A directory for records, topics and offsets; without it they are kept in memory."),
+        typer.Option(help="The directory of records, topics and offsets; by default they are in memory."),
     ] = None,
     recover: Annotated[
         bool,
         typer.Option(
             "--recover",
-            help="Start although files of the data directory are damaged. What can be read is kept, under the same "
-            "offsets; what cannot is set aside under names that end with .damaged.",
+            help="Start even if files of the data directory are damaged. Readable data is kept, under the same "
+            "offsets; unreadable data is set aside under names that end with .damaged.",
         ),
     ] = False,
     topic: Annotated[
@@ -64,7 +65,7 @@ def broker(
         typer.Option(
             "--config",
             metavar="FILE",
-            help="Broker configs in a .properties file. In a value, there and after -X, ${env:NAME} stands for an "
+            help="Broker configs in a .properties file. In its values and in those of -X, ${env:NAME} stands for an "
             "environment variable, and ${file:PATH:KEY} for an entry of another .properties file.",
             show_default=False,
         ),
@@ -110,7 +111,7 @@ def broker(
             with collecting():
                 await first_of(failure, interrupt.once)
             if failure.done():
-                kept = "" if data_dir is None else "; what was acknowledged is there when the broker starts again"
+                kept = "" if data_dir is None else "; after a restart the broker has all acknowledged records"
                 raise InputError(failure.result() + kept)
             failure.cancel()
         finally:
@@ -121,7 +122,7 @@ def broker(
 
 
 def _configs(file: Path | None, given: Mapping[str, str]) -> dict[str, str]:
-    """What the file has, and what is ``given`` instead."""
+    """The configs of the file, overridden by those ``given``."""
     try:
         return resolved({**({} if file is None else read_config_file(file)), **given})
     except ConfigException as error:
@@ -134,7 +135,7 @@ def _ports(port: int | None, brokers: int, configs: Mapping[str, object]) -> lis
     """The port of each broker; None if ``listeners`` has them."""
     if "listeners" in configs:
         if port is not None:
-            raise typer.BadParameter("the config listeners has the ports: leave one of them out", param_hint="--port")
+            raise typer.BadParameter("the config listeners names the ports: omit one of the two", param_hint="--port")
         return None
     first = _PORT if port is None else port
     return [first + number if first else 0 for number in range(brokers)]

@@ -1,4 +1,4 @@
-"""A file or standard input as chunks of bytes; a thread reads and unpacks, so that the loop never waits for it."""
+"""A file or standard input as chunks of bytes. A thread reads and unpacks them, so that the event loop never waits."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ByteSource:
         threading.Thread(target=self._read, name="aioproducer input", daemon=True).start()
 
     def stop(self) -> None:
-        """No more chunks."""
+        """Ends the chunks."""
         self._stopped = True
         self._news.set()
         self._room.release()
@@ -100,7 +100,7 @@ class ByteSource:
         try:
             self._loop.call_soon_threadsafe(self._arrived, chunk, position, error)
         except RuntimeError:
-            self._stopped = True  # the loop is closed: nobody wants it any more
+            self._stopped = True  # the loop is closed: nobody takes chunks any more
 
     def _arrived(self, chunk: bytes, position: int, error: Exception | None) -> None:
         self._chunks.append((chunk, position, error))

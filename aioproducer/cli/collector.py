@@ -1,8 +1,8 @@
 """When Python's garbage collector looks at all objects of a broker's process.
 
-By itself Python looks at all of them whenever their number has grown by a quarter. With the topics and partitions of a
-large cluster that takes most of a second, and nobody is served meanwhile. So only young objects are collected while the
-broker is busy. Nearly all others are freed without the collector, as they are in no cycle.
+By default Python looks at all of them whenever their number has grown by a quarter. With the topics and partitions of a
+large cluster that takes most of a second, in which the broker answers no request. So only young objects are collected
+while the broker is busy. Nearly all others are freed without the collector, because they are in no cycle.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ INTERVAL = 1.0
 """Seconds from one look to the next."""
 
 WORTH_IT = 100_000
-"""Objects that have come and stayed since the last full collection: with fewer of them there is nothing to gain."""
+"""New objects that survived since the last full collection: with fewer of them there is nothing to gain."""
 
 TOO_MANY = 8_000_000
-"""With so many there is a full collection however busy the broker is: they may all be garbage."""
+"""With so many new objects, a full collection runs even if the broker is busy: they may all be garbage."""
 
 IDLE = 0.1
-"""The share of a core that an idle broker takes at most."""
+"""The broker counts as idle if it takes at most this share of a core."""
 
 _NEVER = 2**31 - 1
 
 
 def is_due(objects: int, busy: float) -> bool:
-    """Whether to look at all objects now: so many may have stayed, and the process took this share of a core."""
+    """Whether to look at all objects now: ``objects`` may have survived, and the process took ``busy`` of a core."""
     return objects >= TOO_MANY or (objects >= WORTH_IT and busy <= IDLE)
 
 
 @contextlib.contextmanager
 def collecting() -> Iterator[None]:
-    """Collects when that is due, on the event loop that runs. What is there already is never looked at again."""
+    """Runs collections on the event loop when they are due. Objects that exist already are never looked at again."""
     thresholds = gc.get_threshold()
     gc.collect()
     gc.freeze()
@@ -50,7 +50,7 @@ def collecting() -> Iterator[None]:
 
 
 async def _collect(objects_each: int) -> None:
-    """``objects_each``: the middle generation is collected whenever so many objects more have been made than freed."""
+    """``objects_each``: Python collects the middle generation after so many more objects were made than freed."""
     while True:
         looked, used = time.monotonic(), time.process_time()
         await asyncio.sleep(INTERVAL)

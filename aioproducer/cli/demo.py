@@ -1,4 +1,4 @@
-"""``aioproducer demo``: sends real input through the producer to a broker and back, and proves that all arrived."""
+"""``aioproducer demo``: sends real input to a broker, reads it back, and proves that all arrived."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def demo(
         str | None,
         typer.Argument(
             metavar="FILE",
-            help="What to send, one record per line; - is standard input. .gz, .xz and .zst are unpacked. Without it, "
-            "every flight from New York in 2013, with the aircraft as key.",
+            help="The file to send, one record per line; - is standard input. .gz, .xz and .zst files are unpacked. By "
+            "default, every flight from New York in 2013, with the aircraft as key.",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +53,7 @@ def demo(
         typer.Option(
             "--bootstrap-server",
             metavar="HOST:PORT,...",
-            help="A cluster to send to instead of the embedded broker.",
+            help="Send to this cluster instead of the embedded broker.",
             show_default=False,
         ),
     ] = None,
@@ -63,9 +63,9 @@ def demo(
 ) -> None:
     """Send real input, read it back, and prove that all arrived.
 
-    Every record must be there once, unchanged and in order. The broker is the embedded one, in this process and in
-    memory, unless --bootstrap-server or a config names a cluster. There the demo creates its own topic, and deletes it
-    at the end.
+    Every record must arrive once, unchanged and in order. The broker is the embedded one, in this process and in
+    memory, unless --bootstrap-server or a config names a cluster. On a cluster, the demo creates its own topic and
+    deletes it at the end.
     """
     terminal = Terminal(quiet=quiet)
 
@@ -95,7 +95,7 @@ def flight_key(line: bytes) -> bytes:
 
 
 class Input:
-    """Where the records come from, a line each."""
+    """Where the records come from: one from each line."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Input:
         self._heading = heading
 
     async def lines(self, limit: int | None) -> AsyncIterator[list[bytes]]:
-        """What follows the heading, at most ``limit`` lines of it."""
+        """The lines after the heading, at most ``limit``."""
         skip = self._heading
         try:
             async for lines in read_lines(aiter(self.source)):
@@ -137,11 +137,11 @@ class Demo:
         self._proof = Proof()
         self._sending: Sending[None] = Sending(self._producer, self._topic, on_failed=self._failed)
         self._under_way: deque[tuple[bytes, Delivery]] = deque()
-        # A user who shortens the producer's time-outs means the other clients, too.
+        # A user who shortens the producer's time-outs means those of the other clients, too.
         self._others = {"default.api.timeout.ms": configs["max.block.ms"]} if "max.block.ms" in configs else {}
 
     async def run(self, what: Input, limit: int | None, *, keep_topic: bool) -> int:
-        """The exit status; with ``keep_topic`` a topic whose records differ is kept for inspection."""
+        """Returns the exit status. With ``keep_topic``, a topic whose records differ is kept for inspection."""
         async with KafkaAdmin.from_config({**known_to(AdminConfig, self._configs), **self._others}) as admin:
             try:
                 await admin.create_topic(NewTopic(self._topic, self._partitions))
@@ -210,12 +210,12 @@ class Demo:
                     meter.update(what.source.position, f"{report.count(count, 'record')}, {rate}")
                 await self._producer.close()
         finally:
-            await self._producer.close(0)  # only after an error or Ctrl-C there is anything left to be done
+            await self._producer.close(0)  # closes nothing unless an error or Ctrl-C came before
         self._sending.settle()
         self._take_acknowledgements()
 
     def _take_acknowledgements(self) -> None:
-        """Notes where the records are, in the order of sending."""
+        """Records the acknowledged offsets, in the order of sending."""
         while self._under_way and self._under_way[0][1].done():
             made, delivery = self._under_way.popleft()
             if delivery.outcome is None:

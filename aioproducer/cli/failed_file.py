@@ -1,4 +1,4 @@
-"""Records that were not delivered, kept in the format of the input, so that the file can be sent again."""
+"""Keeps records that were not delivered, in the format of the input, so that the file can be sent again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REASONS_SUFFIX = ".reasons.ndjson"
 
 
 class FailedFile:
-    """Two files: the records, and beside them a line of JSON for each with its reason.
+    """Two files: the records, and a line of JSON for each with its reason.
 
     They are created empty at once, so that an unwritable place is noticed before anything is sent, and removed again if
     they stay empty. Raises InputError, or OSError, and then leaves nothing behind.
@@ -26,7 +26,7 @@ class FailedFile:
         self._heading: bytes | None = None
         for file in (self.path, self.reasons_path):
             if file.exists() and (not file.is_file() or file.stat().st_size > 0):
-                raise InputError(f"{file} is there already: send what is in it, or move it away, or name another file")
+                raise InputError(f"{file} exists already: send its records, or move it away, or name another file")
         with ExitStack() as files:
             self._records = files.enter_context(open(self.path, "wb"))
             files.callback(os.unlink, self.path)

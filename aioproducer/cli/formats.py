@@ -1,8 +1,8 @@
 """From lines of input to records: plain lines, NDJSON, CSV.
 
-Each format gets lines, without their newlines, and returns records together with the input they came from, so that
-records that cannot be delivered can be kept and sent again as they were. Input that cannot be read as a record is
-returned as a :class:`BadInput` with the reason.
+Each parser takes lines without their newlines. It returns each record with the input it came from, so that an
+undelivered record can be kept and sent again unchanged. Input that is not a record becomes a :class:`BadInput` with the
+reason.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 from aioproducer.cli.running import InputError
 
 LINE_LIMIT = 64 * 1024 * 1024
-"""Longest line in bytes; input with longer lines is not text."""
+"""The longest line in bytes; input with longer lines is not text."""
 
 CSV_RECORD_LIMIT = 1024 * 1024
-"""Longest CSV record over several lines, in bytes; in a longer one the quote counts as never closed."""
+"""The longest CSV record of several lines, in bytes; in a longer one the quote counts as never closed."""
 
 
 class Format(StrEnum):
@@ -32,7 +32,7 @@ class Format(StrEnum):
 
     @classmethod
     def of(cls, path: str) -> Format:
-        """By the name of the file, ignoring the suffix of its compression."""
+        """The format that the file's name says, without the suffix of a compression."""
         name = Path(path)
         suffix = name.with_suffix("").suffix if name.suffix in (".gz", ".xz", ".zst") else name.suffix
         return {".csv": cls.CSV, ".ndjson": cls.NDJSON, ".jsonl": cls.NDJSON}.get(suffix.lower(), cls.LINES)
@@ -62,13 +62,13 @@ class Parser(Protocol):
     """Reads one format."""
 
     heading: bytes | None
-    """What must come before records that are kept, once it was read: the names of CSV's columns."""
+    """The line to write before kept records, once it was read: the names of CSV's columns."""
 
     def parse(self, lines: list[bytes]) -> Iterator[InputRecord | BadInput]:
-        """The records that end within these lines, the next of the input."""
+        """The records that end within these lines, which are the next ones of the input."""
 
     def end(self) -> Iterator[InputRecord | BadInput]:
-        """The remaining records, when the input has ended."""
+        """The remaining records, after the end of the input."""
 
 
 async def read_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
@@ -89,7 +89,7 @@ async def read_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]
             pieces.append(chunk)
             size += len(chunk)
         if size > LINE_LIMIT:
-            raise InputError(f"line {number} has more than {LINE_LIMIT // 2**20} MiB: this is no text made of lines")
+            raise InputError(f"line {number} has more than {LINE_LIMIT // 2**20} MiB: this is not a text file")
     last = b"".join(pieces)
     if last:
         yield [last]
@@ -109,7 +109,7 @@ def parser(format: Format, key_field: str | None, key_separator: str | None) -> 
 class LinesParser:
     """One record per line: its value is the line without its end (``\\n`` or ``\\r\\n``), whatever its bytes.
 
-    With a separator, the key is what comes before the first one, and the value what comes after it.
+    With a separator, the first one in a line separates the key from the value.
     """
 
     heading: bytes | None = None
@@ -137,10 +137,10 @@ class LinesParser:
 
 
 class NdjsonParser:
-    """One JSON value per line: the record's value is the line as it is. Empty lines are skipped.
+    """One JSON value per line: the record's value is the unchanged line. Empty lines are skipped.
 
-    With a key field, each must be an object that has it: a string is the key as it is, null means no key, anything else
-    is the key as JSON.
+    With a key field, each value must be an object that has this field. A string is the key itself, null means no key,
+    anything else is the key as JSON.
     """
 
     heading: bytes | None = None
@@ -168,7 +168,7 @@ class NdjsonParser:
         if self._key_field is None:
             return None
         if not isinstance(value, dict):
-            raise LookupError(f"a {type(value).__name__} and no object with a field {self._key_field!r}")
+            raise LookupError(f"a {type(value).__name__}, not an object with a field {self._key_field!r}")
         if self._key_field not in value:
             raise LookupError(f"the object has no field {self._key_field!r}")
         key = value[self._key_field]
@@ -192,7 +192,7 @@ class CsvParser:
         self._key_index = -1
         self._columns: list[str] = []
         self._line = 0
-        # The lines of a record that is not complete yet.
+        # The lines of a record that is not complete.
         self._open: list[bytes] = []
         self._open_size = 0
         self._in_quotes = False
@@ -268,4 +268,4 @@ def _as_json(value: object) -> bytes:
 
 
 def _no_json(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON value")
+    raise ValueError(f"{constant} is not a JSON value")

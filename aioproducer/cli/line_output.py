@@ -1,4 +1,4 @@
-"""Lines for standard output, written by a thread: whoever reads it may be slow, or have read enough."""
+"""Lines for standard output, written by a thread, because the reader may be slow or gone."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MOST_WAITING = 1 << 20
 """Bytes that may wait to be written before :meth:`LineOutput.put` waits."""
 
 PATIENCE = 1.0
-"""Seconds that :meth:`LineOutput.close` gives a reader that takes nothing."""
+"""Seconds that :meth:`LineOutput.close` waits for a reader that takes nothing."""
 
 
 class LineOutput:
-    """Takes lines while there is room. Raises BrokenPipeError when nobody reads any more, or another OSError."""
+    """Takes lines while there is room. Raises BrokenPipeError when the reader is gone, or another OSError."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -25,11 +25,11 @@ class LineOutput:
         self._waiting = 0
         self._progress = asyncio.Event()
         self._error: OSError | None = None
-        # A daemon: one that nobody reads from must not keep the process from its end.
+        # A daemon: without a reader it would otherwise keep the process alive.
         Thread(target=self._run, name="aioproducer output", daemon=True).start()
 
     async def put(self, line: str) -> None:
-        """Takes a line. Lines that come together are written together, in the loop's next turn."""
+        """Takes a line. Lines of the same turn of the loop are written together."""
         if not self._lines:
             self._loop.call_soon(self._hand_over)
         self._lines.append(line)
@@ -39,7 +39,7 @@ class LineOutput:
             raise self._error
 
     async def close(self) -> None:
-        """Returns when all is written, or when nothing was for a while."""
+        """Returns when all is written, or when the reader has taken nothing for PATIENCE seconds."""
         self._hand_over()
         try:
             while self._waiting and self._error is None:
@@ -83,11 +83,11 @@ class LineOutput:
 
 
 def _write(chunk: bytes) -> None:
-    """Past Python's buffer: a thread that is held up in it would hold up the end of the process, too."""
+    """Bypasses Python's buffer: a thread that blocks inside it also blocks the end of the process."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):
-        sys.stdout.write(chunk.decode())  # none of the system's: a test reads it
+        sys.stdout.write(chunk.decode())  # not a real file: a test put its own there
         return
     left = memoryview(chunk)
     while left:

@@ -1,4 +1,4 @@
-"""Lines of a log for standard error, written by a thread: whoever reads it may be slow, or read nothing at all."""
+"""Log lines for standard error, written by a thread, because the reader may be slow or read nothing at all."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Callable
 from threading import Thread
 
 MOST_WAITING = 1000
-"""Lines that may wait to be written; further ones are dropped, and counted."""
+"""Lines that may wait to be written; further lines are dropped and counted."""
 
 PATIENCE = 1.0
-"""Seconds that :meth:`LogLines.close` waits until all is written."""
+"""Seconds that :meth:`LogLines.close` waits for the last line."""
 
 
 class LogLines:
-    """Takes lines without ever waiting. ``write`` is called with one at a time, in a thread of its own."""
+    """Takes lines without waiting. A thread of its own calls ``write`` with one at a time."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
         self._waiting: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
         self._dropped = 0
-        # A daemon: one that nobody reads from must not keep the process from its end.
+        # A daemon: without a reader it would otherwise keep the process alive.
         self._thread = Thread(target=self._run, name="aioproducer-log-lines", daemon=True)
         self._thread.start()
 
@@ -33,7 +33,7 @@ class LogLines:
             self._dropped += 1
 
     def close(self) -> None:
-        """Returns when all is written, or when that takes too long."""
+        """Returns when all is written, or after PATIENCE seconds."""
         try:
             self._waiting.put(None, timeout=PATIENCE)
         except queue.Full:
@@ -45,19 +45,19 @@ class LogLines:
             self._write(line)
             if self._dropped:
                 dropped, self._dropped = self._dropped, 0
-                self._write(f"warning: {dropped} lines of the log were dropped, as nobody read them in time")
+                self._write(f"warning: {dropped} log lines were dropped, because nobody read them in time")
 
 
 def write_to_standard_error(line: str) -> None:
-    """Past Python's buffer: a thread that is held up in it would hold up the end of the process, too."""
+    """Bypasses Python's buffer: a thread that blocks inside it also blocks the end of the process."""
     try:
         descriptor = sys.stderr.fileno()
     except (OSError, ValueError):
-        print(line, file=sys.stderr, flush=True)  # none of the system's: a test reads it
+        print(line, file=sys.stderr, flush=True)  # not a real file: a test put its own there
         return
     left = memoryview(f"{line}\n".encode(errors="backslashreplace"))
     try:
         while left:
             left = left[os.write(descriptor, left) :]
     except OSError:
-        pass  # closed: there is nobody to tell
+        pass  # closed: nobody reads it

@@ -1,4 +1,4 @@
-"""Options that several commands have, and the configs made from them."""
+"""Options that several commands share, and the configs they make."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BootstrapServer = Annotated[
     typer.Option(
         "--bootstrap-server",
         metavar="HOST:PORT,...",
-        help=f"Brokers to find the cluster by; {DEFAULT_BOOTSTRAP_SERVER} if no config names others.",
+        help=f"The first brokers to contact; {DEFAULT_BOOTSTRAP_SERVER} if no config names others.",
         show_default=False,
     ),
 ]
@@ -52,7 +52,7 @@ def read_config_file(path: Path) -> dict[str, str]:
     try:
         return read_properties(data.decode())
     except UnicodeDecodeError as error:
-        raise ConfigException(f"{path} is no .properties file: byte {error.start} is not UTF-8") from error
+        raise ConfigException(f"{path} is not a .properties file: byte {error.start} is not UTF-8") from error
     except ConfigException as error:
         raise ConfigException(f"{path}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""``aioproducer perf``: how fast a cluster takes records; options and output are those of kafka-producer-perf-test."""
+"""``aioproducer perf`` measures how fast a cluster takes records, with the options of kafka-producer-perf-test."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def perf(
     throughput: Annotated[float, typer.Option(help="The approximate rate, in records per second; -1 for no limit.")],
     bootstrap_server: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT,...", help="Brokers to find the cluster by.", show_default=False),
+        typer.Option(metavar="HOST:PORT,...", help="The first brokers to contact.", show_default=False),
     ] = None,
     record_size: Annotated[
         int | None, typer.Option(min=1, help="Send random letters, this many bytes per record.", show_default=False)
@@ -96,7 +96,7 @@ def perf(
         ),
     ] = None,
     warmup_records: Annotated[
-        int, typer.Option(min=0, help="Send this many records first, and leave them out of a second closing line.")
+        int, typer.Option(min=0, help="Leave this many first records out of a second closing line.")
     ] = 0,
     reporting_interval: Annotated[
         int, typer.Option(min=1, metavar="MS", help="Milliseconds between two lines of progress.")
@@ -108,15 +108,13 @@ def perf(
     delivered.
     """
     if throughput == 0:
-        raise typer.BadParameter(
-            "0 records a second would never end; -1 is for all there is", param_hint="--throughput"
-        )
+        raise typer.BadParameter("0 records per second would never end; -1 means no limit", param_hint="--throughput")
     if not payload_delimiter:
         raise typer.BadParameter("must not be empty", param_hint="--payload-delimiter")
     if warmup_records >= num_records:
         raise typer.BadParameter("must be fewer than --num-records", param_hint="--warmup-records")
     if sum((record_size is not None, payload_file is not None, payload_monotonic)) != 1:
-        raise typer.BadParameter("exactly one of --record-size, --payload-file and --payload-monotonic is wanted")
+        raise typer.BadParameter("give exactly one of --record-size, --payload-file and --payload-monotonic")
     for one, other in ((command_property, producer_props), (command_config, producer_config)):
         if one is not None and other is not None:
             raise typer.BadParameter("--command-property and --producer-props, and the two files, are one and the same")
@@ -150,7 +148,7 @@ def perf(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be sent, and how fast."""
+    """What to send, and how fast."""
 
     topic: str
     records: int
@@ -174,7 +172,7 @@ class Performance:
         self._failures: Counter[str] = Counter()
 
     async def run(self, print_metrics: bool) -> int:
-        """Sends all and reports; the exit status."""
+        """Sends all records and reports; returns the exit status."""
         plan = self._plan
         async with self._producer as producer:
             await producer.partitions_for(plan.topic)  # a missing topic is reported once

@@ -14,7 +14,7 @@ _BLOCK = 4 << 20
 
 
 def random_letters(size: int) -> Iterator[bytes]:
-    """Records of ``size`` random letters: pieces of a block, because making each anew costs more than sending it."""
+    """Records of ``size`` random letters: pieces of one block, because new letters cost more than sending."""
     random = Random(0)
     block = random.randbytes(_BLOCK + size).translate(_LETTERS)
     while True:
@@ -23,7 +23,7 @@ def random_letters(size: int) -> Iterator[bytes]:
 
 
 def from_file(path: Path, delimiter: str) -> list[bytes]:
-    """The records in a file, ``delimiter`` between two of them, or after each. Raises InputError, or OSError."""
+    """The records in a file, with ``delimiter`` between them or after each. Raises InputError, or OSError."""
     records = path.read_bytes().split((delimiter.replace("\\n", "\n")).encode())
     if not records[-1]:
         records.pop()
@@ -33,7 +33,7 @@ def from_file(path: Path, delimiter: str) -> list[bytes]:
 
 
 def drawn_from(records: list[bytes]) -> Iterator[bytes]:
-    """Any of them, at random, again and again."""
+    """Endless random choices from the records."""
     random = Random(0)
     while True:
         yield random.choice(records)

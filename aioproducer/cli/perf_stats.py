@@ -1,4 +1,4 @@
-"""What ``aioproducer perf`` counts, and the lines it prints, which are those of Kafka's tool to the letter.
+"""What ``aioproducer perf`` counts, and the lines it prints: exactly those of Kafka's tool.
 
 Times are in milliseconds. Nothing here reads a clock: callers pass the time.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 MOST_SAMPLES = 500_000
-"""With more records than this, only a sample goes into the percentiles."""
+"""The percentiles of more records come from a sample."""
 MIB = 1 << 20
 PERCENTILES = (("50th", 0.5), ("95th", 0.95), ("99th", 0.99), ("99.9th", 0.999))
 
 
 class PerfStats:
-    """Counts acknowledged records; ``say`` gets a line about each interval in which there were some."""
+    """Counts acknowledged records; calls ``say`` with a line for each interval that has some."""
 
     def __init__(
         self, records: int, now: float, *, interval: float, say: Callable[[str], object], steady_state: bool = False
@@ -75,6 +75,6 @@ class PerfStats:
 
 
 def _rates(records: int, size: int, elapsed: float) -> tuple[float, float]:
-    """Records and MiB a second, of ``elapsed`` milliseconds."""
+    """Records and MiB per second; ``elapsed`` is in milliseconds."""
     seconds = max(elapsed, 1.0) / 1000
     return records / seconds, size / seconds / MIB

@@ -1,8 +1,8 @@
 """Proves that what was read is what was sent: every record once, unchanged, in order.
 
 For each partition, the records sent to it are one sequence of digests (of key and value), in the order of sending. The
-records read must be exactly that sequence, at the offsets that were acknowledged. Only if the two differ is it worked
-out how.
+records read must be exactly that sequence, at the acknowledged offsets. How the two differ is worked out only if they
+do.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ class PartitionProof:
     def __init__(self) -> None:
         self.sent = bytearray()
         self.wrong_acknowledgements: list[tuple[int, int]] = []
-        """(which record, the acknowledged offset) where these differ; they must not, because the log is new."""
+        """(number of the record, acknowledged offset) where these differ; in a new log they must not."""
         self.wrong_offsets: list[tuple[int, int]] = []
-        """(the offset that was due, the offset that was read)."""
+        """(expected offset, offset that was read)."""
         self._matching = 0
         self._next_offset = 0
-        # Everything read from the first record on that is not the one that was due.
+        # All records read from the first unexpected one on; None while there is none.
         self._parted: list[tuple[int, bytes]] | None = None
 
     def add_sent(self, made: bytes, offset: int) -> None:
-        """The next record that was sent, and the offset that was acknowledged, -1 if the broker did not say."""
+        """Adds the next record sent. ``offset`` is the acknowledged one, or -1 if the broker did not say."""
         index = self.sent_count
         self.sent += made
         if offset not in (-1, index):
             self.wrong_acknowledgements.append((index, offset))
 
     def add_read(self, made: bytes, offset: int) -> None:
-        """The next record that was read."""
+        """Adds the next record read."""
         if offset != self._next_offset:
             self.wrong_offsets.append((self._next_offset, offset))
         self._next_offset = offset + 1
@@ -63,7 +63,7 @@ class PartitionProof:
         return self._matching + len(self._parted or ())
 
     def differences(self) -> list[str]:
-        """Sentences about what is wrong; none if all is well."""
+        """Sentences about what is wrong; none if nothing is."""
         found = []
         if self.wrong_acknowledgements:
             index, offset = self.wrong_acknowledgements[0]
@@ -73,7 +73,7 @@ class PartitionProof:
             )
         if self.wrong_offsets:
             due, offset = self.wrong_offsets[0]
-            found.append(f"offsets are not contiguous: {offset} was read where {due} was due")
+            found.append(f"offsets are not contiguous: {offset} was read where {due} was expected")
         if self._parted is None and self._matching == self.sent_count:
             return found
         due_digests = [
@@ -92,9 +92,9 @@ class PartitionProof:
         if missing:
             found.append(f"{_records(missing)} missing, first number {missing[0][0]} of those sent")
         if doubled:
-            found.append(f"{_records(doubled)} there more often than sent, first at offset {doubled[0][0]}")
+            found.append(f"{_records(doubled)} in the log more often than sent, first at offset {doubled[0][0]}")
         if foreign:
-            found.append(f"{_records(foreign)} there that was never sent so, first at offset {foreign[0][0]}")
+            found.append(f"{_records(foreign)} in the log but never sent, first at offset {foreign[0][0]}")
         gone = {number for number, _ in missing}
         added = {offset for offset, _ in extra}
         in_order = [made for number, made in enumerate(due, self._matching) if number not in gone]
@@ -106,7 +106,7 @@ class PartitionProof:
 
 
 class Proof:
-    """All partitions, and that each key stays in one."""
+    """Proves all partitions, and that no key is in two of them."""
 
     def __init__(self) -> None:
         self.partitions: defaultdict[int, PartitionProof] = defaultdict(PartitionProof)
@@ -114,11 +114,11 @@ class Proof:
         self._split_keys: set[bytes] = set()
 
     def add_sent(self, partition: int, made: bytes, offset: int) -> None:
-        """A record whose digest is ``made`` was acknowledged; in the order of sending."""
+        """Adds an acknowledged record, in the order of sending; ``made`` is its digest."""
         self.partitions[partition].add_sent(made, offset)
 
     def add_read(self, partition: int, offset: int, key: bytes | None, value: bytes | None) -> None:
-        """A record was read; in the order of the log."""
+        """Adds a record that was read, in the order of the log."""
         self.partitions[partition].add_read(digest(key, value), offset)
         if key is not None and self._partition_of.setdefault(key, partition) != partition:
             self._split_keys.add(key)
@@ -137,7 +137,7 @@ class Proof:
         return len(self._partition_of)
 
     def differences(self) -> list[str]:
-        """Sentences about what differs; none: every record arrived once and in order."""
+        """Sentences about what differs; none if every record arrived once and in order."""
         found = []
         if self.sent_count != self.read_count:
             found.append(f"{self.sent_count:,} records were sent and {self.read_count:,} read")
@@ -149,7 +149,7 @@ class Proof:
 
 
 def _surplus(items: Iterable[tuple[int, bytes]], others: Counter[bytes]) -> list[tuple[int, bytes]]:
-    """The ``items`` that ``others`` lacks, or has less often: the last of equal ones."""
+    """The ``items`` that ``others`` lacks or has less often; of equal items, the last ones."""
     left = Counter(others)
     surplus = []
     for number, made in items:

@@ -21,7 +21,7 @@ from aioproducer.errors import KafkaError
 from aioproducer.reader import PartitionReader, ReaderConfig, Record
 
 MOST_FOLLOWED = 100
-"""Partitions that are read at a time, each by connections of its own."""
+"""How many partitions are read at once, each with its own connections."""
 
 
 def read(
@@ -46,9 +46,9 @@ def read(
 ) -> None:
     """Read a topic, as lines of JSON.
 
-    Each has partition, offset, timestamp_ms, key, value and headers. Bytes are text, or {"base64": "…"} where they are
-    not UTF-8. Partitions come one after the other; with --follow, as their records do. What is written while it reads
-    comes only with --follow.
+    Each line has partition, offset, timestamp_ms, key, value and headers. Bytes are text, or {"base64": "…"} where they
+    are not UTF-8. Partitions are read one after the other; with --follow, all at once. Records that are written
+    meanwhile are read only with --follow.
     """
     try:
         begin = Start.parse(start)
@@ -64,11 +64,11 @@ def read(
         reading = Reading(configs, topic, begin, count, output)
         partitions = await _partitions(configs, topic, partition)
         if begin.offset is not None and len(partitions) > 1:
-            raise InputError("an offset is one of a single partition: name that with --partition")
+            raise InputError("an offset belongs to one partition: name it with --partition")
         try:
             await (reading.follow(partitions) if follow else reading.to_the_end(partitions))
         except BrokenPipeError:
-            pass  # whoever reads the lines has read enough
+            pass  # the reader of the lines has read enough
         finally:
             await output.close()
         return 0
@@ -77,7 +77,7 @@ def read(
 
 
 async def _partitions(configs: dict[str, str], topic: str, wanted: Sequence[int] | None) -> list[int]:
-    """Those to read; raises for a topic or a partition that does not exist."""
+    """The partitions to read; raises for a topic or a partition that does not exist."""
     async with KafkaAdmin.from_config(known_to(AdminConfig, known_to(AdminConfig, configs), of=ReaderConfig)) as admin:
         described = (await admin.describe_topics([topic]))[topic]
     if isinstance(described, KafkaError):
@@ -90,7 +90,7 @@ async def _partitions(configs: dict[str, str], topic: str, wanted: Sequence[int]
 
 
 class Reading:
-    """Records on their way to the output, ``count`` of them at most."""
+    """Moves records to the output, at most ``count``."""
 
     def __init__(
         self, configs: dict[str, str], topic: str, start: Start, count: int | None, output: LineOutput
@@ -102,7 +102,7 @@ class Reading:
         self._left = count
         """How many records are still wanted; None for all."""
         self._output = output
-        self._reader(0)  # a wrong config is noticed before anything is asked
+        self._reader(0)  # refuses a wrong config before any request
 
     async def to_the_end(self, partitions: Sequence[int]) -> None:
         """Reads one partition after the other, each to its end."""
@@ -111,7 +111,7 @@ class Reading:
                 await self._read(partition, follow=False)
 
     async def follow(self, partitions: Sequence[int]) -> None:
-        """Reads all of them at once, and goes on at their ends."""
+        """Reads all partitions at once, and waits for more records at their ends."""
         if len(partitions) > MOST_FOLLOWED:
             raise InputError(
                 f"{len(partitions)} partitions are too many to follow at once: name {MOST_FOLLOWED} with --partition"
@@ -127,7 +127,7 @@ class Reading:
             task.result()
 
     async def _read(self, partition: int, *, follow: bool) -> None:
-        """Returns when there is no more to read, or enough was read."""
+        """Returns at the end of the partition, or when ``count`` records were read."""
         async with self._reader(partition) as looking:
             offset = await self._start.of(looking)
         async with self._reader(partition, offset) as reader:
@@ -145,7 +145,7 @@ class Reading:
 
 
 def as_json(partition: int, record: Record) -> str:
-    """One line."""
+    """A record as a line."""
     return json.dumps(
         {
             "partition": partition,

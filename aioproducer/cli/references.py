@@ -1,6 +1,6 @@
-"""References in the values of configs, so that a secret need not stand in a command line, which every user can see.
+"""References in the values of configs. They keep secrets off command lines, which every user of a machine can see.
 
-As Kafka's config providers have them: ``${env:NAME}`` is an environment variable, ``${file:PATH:KEY}`` an entry of a
+As with Kafka's config providers, ``${env:NAME}`` is an environment variable, and ``${file:PATH:KEY}`` an entry of a
 ``.properties`` file.
 """
 
@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"\$\{(?:env:(?P<variable>[^}:]+)|file:(?P<path>[^}]+):(
 
 
 def resolved(configs: Mapping[str, str]) -> dict[str, str]:
-    """The configs with what their references stand for. Raises :class:`ConfigException`, and OSError for a file."""
+    """Replaces the references by their values. Raises :class:`ConfigException`, or OSError for a file."""
     return {name: _REFERENCE.sub(partial(_value, name), value) for name, value in configs.items()}
 
 

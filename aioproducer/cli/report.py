@@ -27,7 +27,7 @@ def per_second(number: int, seconds: float) -> str:
 
 
 def delivered(tally: Tally, metrics: MetricsSnapshot, seconds: float) -> list[tuple[str, str]]:
-    """What was delivered and how fast, as names and values. Latency is that of a sample of the records."""
+    """What was delivered and how fast, as names and values. The latencies are those of a sample."""
     rows = [
         ("records", f"{tally.delivered:,}"),
         ("bytes", f"{bytes_text(tally.delivered_bytes)} of keys and values"),

@@ -20,7 +20,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class InputError(Exception):
-    """Something is wrong with the input, and no more of it can be read. The message says what and where."""
+    """The input is wrong, and no more of it can be read. The message says what is wrong and where."""
 
 
 class Interrupt:
@@ -42,7 +42,7 @@ class Interrupt:
 
 
 async def first_of(work: asyncio.Task[Any], *events: asyncio.Event) -> None:
-    """Waits until the work is done or one of the events has happened; cancels only its own waiting."""
+    """Waits until the work is done or one of the events is set. Does not cancel the work."""
     waiting = [asyncio.ensure_future(event.wait()) for event in events]
     try:
         await asyncio.wait([work, *waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -52,7 +52,7 @@ async def first_of(work: asyncio.Task[Any], *events: asyncio.Event) -> None:
 
 
 async def until_interrupted(terminal: Terminal, interrupt: Interrupt, work: Coroutine[Any, Any, int]) -> int:
-    """The work's exit status. Ctrl-C cancels the work; a second Ctrl-C also cancels its clean-up."""
+    """Returns the work's exit status. Ctrl-C cancels the work; a second Ctrl-C also cancels its clean-up."""
     task = asyncio.ensure_future(work)
     for event in (interrupt.once, interrupt.again):
         await first_of(task, event)
@@ -88,7 +88,7 @@ async def _with_signals(command: Callable[[Interrupt], Awaitable[int]]) -> int:
         for number in _SIGNALS:
             loop.add_signal_handler(number, interrupt.came, number)
     except (NotImplementedError, ValueError, RuntimeError):
-        pass  # not on this system, or not in this thread: Ctrl-C stays what Python makes of it
+        pass  # not on this system, or not in this thread: Ctrl-C raises KeyboardInterrupt
     try:
         return await command(interrupt)
     finally:
@@ -97,7 +97,7 @@ async def _with_signals(command: Callable[[Interrupt], Awaitable[int]]) -> int:
 
 
 def explain(error: BaseException) -> str:
-    """An error in a line: for the system's errors the file and what the system says, else the message and its name."""
+    """An error in a line: an OSError as its file and the system's message, others as their name and message."""
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         return f"{error.filename}: {reason}" if error.filename is not None else reason

@@ -30,13 +30,16 @@ REFRESH = 0.2
 def send(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to send to.")],
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="What to send; - is standard input. .gz, .xz and .zst are unpacked.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="The file to send; - is standard input. .gz, .xz and .zst files are unpacked."
+        ),
     ] = STDIN,
     format: Annotated[
         Format | None,
         typer.Option(
-            help="What makes a record: a line; a line of JSON, sent as it is; a row of CSV, sent as a JSON object "
-            "of its columns' texts. By default the file's suffix decides (.csv, .ndjson, .jsonl; else lines).",
+            help="A record is a line; a line of JSON, sent unchanged; or a row of CSV, sent as a JSON object of its "
+            "columns' texts. By default the file's suffix decides (.csv, .ndjson, .jsonl; else lines).",
             show_default=False,
         ),
     ] = None,
@@ -44,16 +47,14 @@ def send(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The field of the JSON object, or the column, that is the key. A text is the key as it is, null and "
-            "an empty column mean no key, any other value is the key as JSON.",
+            help="The JSON field or the column that has the key. A text is the key itself, null and an empty column "
+            "mean no key, any other value is the key as JSON.",
             show_default=False,
         ),
     ] = None,
     key_separator: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT", help="Lines are KEY TEXT VALUE, with this text between the two.", show_default=False
-        ),
+        typer.Option(metavar="TEXT", help="The text that separates key and value in each line.", show_default=False),
     ] = None,
     partition: Annotated[
         int | None,
@@ -67,8 +68,8 @@ def send(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep every record that was not delivered in this file, in the input's format, so that it can be sent "
-            "again; FILE.reasons.ndjson has line, cause and outcome (not_sent, or unknown: it may have arrived).",
+            help="Keep every undelivered record in this file, in the input's format, so that it can be sent again. "
+            "FILE.reasons.ndjson has its line, cause and outcome (not_sent, or unknown: it may have arrived).",
             show_default=False,
         ),
     ] = None,
@@ -79,8 +80,8 @@ def send(
 ) -> None:
     """Send lines, NDJSON or CSV to a topic.
 
-    The exit status is 0 only if every record was delivered. Ctrl-C ends the input and delivers what has been read; a
-    second Ctrl-C stops that, too.
+    The exit status is 0 only if every record was delivered. Ctrl-C ends the input and delivers the records that were
+    read; a second Ctrl-C stops the delivery, too.
     """
     chosen = format or Format.of(file)
     if key_field is not None and chosen is Format.LINES:
@@ -109,7 +110,7 @@ def send(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the records go, and what goes with each."""
+    """Where the records go, and the headers of each."""
 
     topic: str
     partition: int | None
@@ -117,7 +118,7 @@ class Target:
 
 
 class Shipment:
-    """One input on its way to one topic."""
+    """Sends one input to one topic."""
 
     def __init__(
         self,
@@ -145,12 +146,13 @@ class Shipment:
         self._stall = StallWatch(producer, target.topic)
         self._partitions = 0
         self._no_use: KafkaError | None = None
-        self._told = False
+        """Why no record can be sent any more."""
+        self._reported = False
         self._lines = 0
         self._began = 0.0
 
     async def run(self, interrupt: Interrupt) -> int:
-        """Sends everything and reports; the exit status."""
+        """Sends everything and reports; returns the exit status."""
         self._interrupt = interrupt
         await self._producer.start()
         with self._terminal.meter(f"Sending {self._source.name}", self._source.size) as meter:
@@ -177,7 +179,7 @@ class Shipment:
         return FAILED if troubled else 0
 
     async def _until_done(self, pump: asyncio.Task[None]) -> None:
-        """The first Ctrl-C ends the input, the second one everything."""
+        """Waits for the input and its deliveries. The first Ctrl-C ends the input, the second one everything."""
         interrupt = self._interrupt
         self._began = time.perf_counter()
         watching = asyncio.create_task(self._watch_for_interrupt())
@@ -194,7 +196,7 @@ class Shipment:
     async def _watch_for_interrupt(self) -> None:
         await self._interrupt.once.wait()
         self._source.stop()
-        self._terminal.warn("Delivering what was read; Ctrl-C again gives it up.")
+        self._terminal.warn("Delivering what was read; a second Ctrl-C stops that.")
 
     async def _pump(self) -> None:
         """Moves records from the input to the producer, until the input ends or the producer takes no more."""
@@ -209,27 +211,27 @@ class Shipment:
         self._gives_up()
 
     def _gives_up(self) -> bool:
-        """Whether nothing more can be sent and nothing is to be kept either."""
+        """Whether to stop: no record can be sent, and none is kept."""
         self._no_use = self._no_use or self._sending.broken
         if self._no_use is None:
             return False
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             self._terminal.fail(f"Error: {explain(self._no_use)}")
             if self._kept is not None:
                 self._terminal.fail(f"The rest of the input goes to {self._kept.path}")
         return self._kept is None
 
     async def _no_such_target(self) -> KafkaError | None:
-        """Why nothing at all can be sent to the topic or partition; checked once instead of for every record."""
+        """Why no record can be sent to the topic or partition; checked once, not for every record."""
         topic, partition = self._target.topic, self._target.partition
-        asking = asyncio.ensure_future(self._producer.partitions_for(topic))
-        await first_of(asking, self._interrupt.once)
-        if not asking.done():
-            asking.cancel()
+        lookup = asyncio.ensure_future(self._producer.partitions_for(topic))
+        await first_of(lookup, self._interrupt.once)
+        if not lookup.done():
+            lookup.cancel()
             return None
         try:
-            partitions = asking.result()
+            partitions = lookup.result()
         except KafkaError as error:
             return error
         self._partitions = len(partitions)

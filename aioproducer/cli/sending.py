@@ -1,4 +1,4 @@
-"""Records through the producer, and what became of them."""
+"""Sends records, and counts what became of them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from aioproducer.types import Headers
 T = TypeVar("T")
 
 SETTLE_FROM = 20_000
-"""With this many records under way, it is checked which of them are done."""
+"""With this many records under way, those that are done are counted."""
 
 
 class Latencies:
     """Seconds from when a record enters the accumulator to its acknowledgement, for a sample of the records.
 
-    A callback for every record would cost more than sending it; every n-th has one, and n doubles as records grow many.
+    A callback for every record would cost more than sending it. So every n-th record has one, and n doubles when there
+    are too many samples.
     """
 
     LIMIT = 16_384
@@ -33,7 +34,7 @@ class Latencies:
         self._count = 0
 
     def watch(self, delivery: Delivery) -> None:
-        """Maybe measures this delivery, which has just begun."""
+        """Measures this delivery, which has just begun, if it is part of the sample."""
         self._count += 1
         if self._count % self._stride == 1:
             delivery.add_done_callback(partial(self._done, time.perf_counter()))
@@ -110,7 +111,7 @@ class Sending(Generic[T]):
         self._settle_at = SETTLE_FROM
 
     async def send(self, origin: T, key: bytes | None, value: bytes) -> Delivery | None:
-        """Waits until the record is in the accumulator; None if it cannot be sent, after reporting that."""
+        """Waits until the record is in the accumulator. If it cannot be sent, reports that and returns None."""
         try:
             delivery = await self._producer.enqueue(
                 self._topic, value, key=key, partition=self._partition, headers=self._headers
@@ -128,7 +129,7 @@ class Sending(Generic[T]):
         return delivery
 
     def settle(self) -> None:
-        """Counts the records that are done and forgets them; costs in proportion to those since the last call."""
+        """Counts the records that are done, and forgets them."""
         tally = self.tally
         under_way = []
         for item in self._under_way:

@@ -1,4 +1,4 @@
-"""``aioproducer spark``: shows a write of Spark's that happens once, and repairs it. Needs no Spark."""
+"""``aioproducer spark`` shows and repairs an exactly-once write of Spark's sink. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -32,21 +32,24 @@ Query = Annotated[
     str | None,
     typer.Argument(
         metavar="QUERY",
-        help="A streaming query: its checkpoint, if that is a directory of this machine, or its id.",
+        help="A streaming query: its id, or its checkpoint if that is a directory of this machine.",
         show_default=False,
     ),
 ]
 WriteId = Annotated[
-    str | None, typer.Option(metavar="ID", help="Instead of a query: the writeId of batches.", show_default=False)
+    str | None, typer.Option(metavar="ID", help="The writeId of a batch write, instead of a query.", show_default=False)
 ]
 MarkerTopic = Annotated[
-    str, typer.Option("--topic", metavar="TOPIC", help="The sink's option markerTopic, or else its option topic.")
+    str,
+    typer.Option(
+        "--topic", metavar="TOPIC", help="The sink's option markerTopic, or its option topic if that is not set."
+    ),
 ]
 Prefix = Annotated[str, typer.Option(metavar="PREFIX", help="The sink's option transactionalIdPrefix.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this it only says what it would do.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Make the changes; without it, the command only lists them.")]
 
 _ID: Final = re.compile(r"[\w-]+")
-"""Spark's are UUIDs. A path has other characters, and one that does not exist would otherwise be taken for an id."""
+"""Spark's ids are UUIDs. A path has other characters; without this rule, a path that does not exist would be an id."""
 
 _COLUMNS = ("TRANSACTIONAL ID", "STATE", "PRODUCER ID", "EPOCH", "OPEN FOR", "")
 
@@ -61,8 +64,8 @@ def show(
         int | None,
         typer.Option(
             min=0,
-            help="The epoch that the next start runs. Without it: that of the checkpoint, or the last one and the "
-            "next one.",
+            help="The epoch that the next start runs; by default that of the checkpoint, or the last one and the next "
+            "one.",
             show_default=False,
         ),
     ] = None,
@@ -72,12 +75,12 @@ def show(
 ) -> None:
     """Show a write, and what its next start does.
 
-    That is the last decision, and what is open. The exit status is 0 if the next start needs no help. Nothing is
-    changed.
+    It shows the last decision and the open transactions, and changes nothing. The exit status is 0 if the next start
+    needs no help.
     """
 
     async def command(write: Write, state: WriteState, terminal: Terminal) -> int:
-        return write.tell_next_start(state, epoch, terminal)
+        return write.show_next_start(state, epoch, terminal)
 
     _run(command, query, write_id, topic, prefix, (bootstrap_server, config, override))
 
@@ -101,7 +104,7 @@ def finish_(
     async def command(write: Write, state: WriteState, terminal: Terminal) -> int:
         found = state.decided(Fate.OPEN)
         if not found:
-            terminal.say("Nothing that was decided is open")
+            terminal.say("No decided transaction is open")
             return 0
         assert state.decision is not None
         terminal.say(f"Commits {report.count(len(found), 'transaction')} of epoch {state.decision.epoch}:")
@@ -128,14 +131,14 @@ def abort(
 ) -> None:
     """Abort open transactions without a decision.
 
-    Tasks that are still at work fail, and Spark runs them again. Readers with read_committed wait at open
-    transactions: so end those of a query that does not come back.
+    Running tasks fail, and Spark runs them again. Readers with read_committed wait at open transactions, so abort those
+    of a query that will not be started again.
     """
 
     async def command(write: Write, state: WriteState, terminal: Terminal) -> int:
         found = [name for name in state.open if name not in {one.name for one in state.decided(Fate.OPEN)}]
         if not found:
-            terminal.say("Nothing is open that was not decided")
+            terminal.say("No undecided transaction is open")
             return 0
         terminal.say(f"Aborts {report.count(len(found), 'transaction')}:")
         _names(terminal, write, found)
@@ -147,7 +150,7 @@ def abort(
 @app.command("mark")
 def mark(
     topic: MarkerTopic,
-    epoch: Annotated[int, typer.Option(min=-1, help="The epoch that counts as the last one written; -1: none is.")],
+    epoch: Annotated[int, typer.Option(min=-1, help="The epoch that counts as the last one written; -1: none.")],
     query: Query = None,
     write_id: WriteId = None,
     prefix: Prefix = DEFAULT_PREFIX,
@@ -158,17 +161,17 @@ def mark(
 ) -> None:
     """Set the marker by hand.
 
-    The epoch and those before it then count as written, and those after it do not. A run of this epoch writes nothing,
-    and its rows are not compared. Runs of later ones write all their rows: also those that can be read already, which
-    makes duplicates.
+    This epoch and those before it then count as written, later ones do not. A run of this epoch writes nothing and does
+    not compare its rows. Runs of later epochs write all their rows, even those that can be read already: that makes
+    duplicates.
     """
 
     async def command(write: Write, state: WriteState, terminal: Terminal) -> int:
         terminal.say(f"Sets the marker to epoch {epoch}:")
         if epoch >= 0:
-            terminal.say(f"    epoch {epoch} writes nothing any more, whatever of its rows can be read")
+            terminal.say(f"    epoch {epoch} writes nothing any more, even if its rows cannot be read")
         last = state.decision
-        again = "" if last is None or last.epoch <= epoch else f", also those up to {last.epoch}, which were decided"
+        again = "" if last is None or last.epoch <= epoch else f", even those up to {last.epoch}, which were decided"
         terminal.say(f"    epoch {epoch + 1} and those after it write all their rows{again}")
 
         async def repair(ledger: KafkaDriversLedger) -> None:
@@ -181,14 +184,14 @@ def mark(
 
 @dataclass(frozen=True)
 class Write:
-    """What the command line names."""
+    """The write that the command line names."""
 
     name: str
     checkpoint: Checkpoint | None
     options: SinkOptions
 
-    def tell(self, state: WriteState, terminal: Terminal) -> None:
-        """What brokers know."""
+    def show(self, state: WriteState, terminal: Terminal) -> None:
+        """Prints what brokers know of the write."""
         last = state.decision
         terminal.facts(
             [
@@ -207,8 +210,8 @@ class Write:
         now_ms = time.time() * 1000
         terminal.table(_COLUMNS, list(self._open(state, now_ms)))
 
-    def tell_next_start(self, state: WriteState, epoch: int | None, terminal: Terminal) -> int:
-        """The exit status."""
+    def show_next_start(self, state: WriteState, epoch: int | None, terminal: Terminal) -> int:
+        """Prints what the next start does; returns the exit status."""
         found = [state.next_start(one) for one in self._next_epochs(state, epoch)]
         for one in found:
             (terminal.fail if one.refused else terminal.say)(f"A run of epoch {one.epoch} {one.does}")
@@ -217,17 +220,17 @@ class Write:
     async def repair(
         self, terminal: Terminal, work: Callable[[KafkaDriversLedger], Coroutine[Any, Any, None]], *, yes: bool
     ) -> int:
-        """Does it if that is wanted, and shows what has come of it."""
-        terminal.say("Stop the query before: its driver, if one is running, fails")
+        """With ``yes``, does the work and shows the new state."""
+        terminal.say("Stop the query first: a running driver fails")
         if not yes:
-            terminal.say("Nothing was changed; the option --yes does it")
+            terminal.say("Nothing was changed; do it with --yes")
             return 0
         async with open_drivers_ledger(self.options, self.name, self.name) as ledger:
             await work(ledger)
         state = await inspect_write(self.options, self.name)
         terminal.say("Done. Now:")
-        self.tell(state, terminal)
-        return self.tell_next_start(state, None, terminal)
+        self.show(state, terminal)
+        return self.show_next_start(state, None, terminal)
 
     def _next_epochs(self, state: WriteState, epoch: int | None) -> list[int]:
         if epoch is not None:
@@ -264,7 +267,7 @@ def _run(
     async def work() -> int:
         write = _write(query, write_id, topic, prefix, client_configs(*client))
         state = await inspect_write(write.options, write.name)
-        write.tell(state, terminal)
+        write.show(state, terminal)
         return await command(write, state, terminal)
 
     run(terminal, lambda interrupt: until_interrupted(terminal, interrupt, work()))

@@ -1,4 +1,4 @@
-"""The position from which reading begins: ``--from``."""
+"""Where reading begins: ``--from``."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from aioproducer.reader import PartitionReader
 EARLIEST, LATEST = "earliest", "latest"
 
 HELP = (
-    "Where to begin: earliest; latest, the end; an offset; -N, the last N records of each partition; a time, as "
-    "2026-01-31T09:30 (of this machine's time zone, unless it has one) or @ and milliseconds since the epoch."
+    "Where to begin: earliest; latest, which is the end; an offset; -N, the last N records of each partition; a time, "
+    "as 2026-01-31T09:30 (in this machine's time zone, unless it names one) or as @ and milliseconds since the epoch."
 )
 
 _MOST_DIGITS = 18
-"""Of an offset or a time: fewer than 2**63."""
+"""Of an offset or a time: such a number is less than 2**63."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One of these."""
+    """One of these is set; none means the earliest offset."""
 
     offset: int | None = None
     last: int | None = None
-    """This many before the end."""
+    """How many records before the end."""
     timestamp_ms: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> Start:
-        """ValueError, with what is allowed, for anything else."""
+        """Raises ValueError, which says what is allowed."""
         if text == EARLIEST:
             return cls()
         if text == LATEST:
@@ -53,7 +53,7 @@ class Start:
         return cls(timestamp_ms=milliseconds)
 
     async def of(self, reader: PartitionReader) -> int:
-        """The offset in this reader's partition; InputError for one behind the end."""
+        """The offset in this reader's partition; raises InputError for an offset after the end."""
         if self.offset is not None:
             end = await reader.end_offset()
             if self.offset > end:

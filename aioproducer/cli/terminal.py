@@ -1,4 +1,4 @@
-"""What people see. Results go to standard output, everything else to standard error.
+"""What people see: results on standard output, everything else on standard error.
 
 On a terminal there are progress bars, tables and colours; elsewhere plain lines without frames, and tables as
 tab-separated values. rich is imported when there is something to draw.
@@ -23,12 +23,12 @@ PLAIN_PROGRESS_EVERY = 5.0
 
 _NAME_WIDTH = 14
 
-# What these loggers say is part of every command's own report.
-_TOLD_OTHERWISE = frozenset({"aioproducer.producer.diagnosis.failure_log"})
+# The messages of these loggers are part of each command's own report.
+_IN_REPORTS = frozenset({"aioproducer.producer.diagnosis.failure_log"})
 
 
 class Meter(Protocol):
-    """Shows how far something is."""
+    """Shows progress."""
 
     def update(self, done: int, detail: str) -> None:
         """``done`` of the total; ``detail`` is shown beside it."""
@@ -100,7 +100,7 @@ class Terminal:
 
     @contextmanager
     def logging(self) -> Iterator[None]:
-        """Shows the package's warnings. A reader of standard error that stops reading delays nothing but them."""
+        """Shows the package's warnings. If nobody reads standard error, only these lines wait."""
         lines = LogLines(self.warn if sys.stderr.isatty() else write_to_standard_error)
         handler = _LogHandler(lines)
         logger = logging.getLogger("aioproducer")
@@ -120,7 +120,7 @@ def _print(stream: TextIO, text: str, style: str = "") -> None:
 
         Console(file=stream).print(text, style=style, markup=False, highlight=False, soft_wrap=True)
     else:
-        print(text, file=stream, flush=True)  # as it is: rich would turn tabs into spaces
+        print(text, file=stream, flush=True)  # unchanged: rich would turn tabs into spaces
 
 
 class _NoMeter:
@@ -160,7 +160,7 @@ class _LogHandler(logging.Handler):
         self.setFormatter(logging.Formatter())
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.name not in _TOLD_OTHERWISE
+        return record.name not in _IN_REPORTS
 
     def emit(self, record: logging.LogRecord) -> None:
         self._lines.put(f"{record.levelname.lower()}: {self.format(record)}")

@@ -25,7 +25,7 @@ _TOPIC_CONFIG = re.compile(r"[a-z.]+=")
 
 @app.command("list")
 def list_topics(
-    internal: Annotated[bool, typer.Option("--internal", help="Also Kafka's internal topics.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Also list Kafka's internal topics.")] = False,
     bootstrap_server: BootstrapServer = None,
     config: ConfigFile = None,
     override: Overrides = None,
@@ -47,10 +47,12 @@ def list_topics(
 def create_topics(
     names: Names,
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="Without it the broker's default.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Partitions; by default, the broker decides.", show_default=False),
     ] = None,
     replication_factor: Annotated[
-        int | None, typer.Option(min=1, help="Without it the broker's default.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Replicas; by default, the broker decides.", show_default=False),
     ] = None,
     config: Annotated[
         list[str] | None,
@@ -72,7 +74,7 @@ def create_topics(
     ]
 
     async def command(admin: KafkaAdmin, terminal: Terminal) -> int:
-        return _tell(terminal, "created", await admin.create_topics(wanted))
+        return _print_results(terminal, "created", await admin.create_topics(wanted))
 
     _run(command, bootstrap_server, file, override)
 
@@ -81,7 +83,7 @@ def create_topics(
 def describe_topics(
     names: Names,
     configs: Annotated[
-        bool, typer.Option("--configs", help="Also their configs: the values, and where they come from.")
+        bool, typer.Option("--configs", help="Also show configs: their values, and where these come from.")
     ] = False,
     bootstrap_server: BootstrapServer = None,
     config: ConfigFile = None,
@@ -94,7 +96,7 @@ def describe_topics(
         found = [topic for topic in described.values() if isinstance(topic, TopicDescription)]
         columns = ("TOPIC", "PARTITION", "LEADER", "REPLICAS", "IN SYNC")
         terminal.table(columns, [row for topic in found for row in _partitions(topic)])
-        failed = _tell_errors(terminal, described)
+        failed = _print_errors(terminal, described)
         if configs:
             of_topics = await admin.describe_all_configs(ConfigResource.topic(topic.name) for topic in found)
             rows = [
@@ -104,7 +106,7 @@ def describe_topics(
                 for name, entry in entries.items()
             ]
             terminal.table(("TOPIC", "CONFIG", "VALUE", "SOURCE"), rows)
-            failed |= _tell_errors(terminal, {resource.name: entries for resource, entries in of_topics.items()})
+            failed |= _print_errors(terminal, {resource.name: entries for resource, entries in of_topics.items()})
         return failed
 
     _run(command, bootstrap_server, config, override)
@@ -132,7 +134,7 @@ def alter_topics(
     async def command(admin: KafkaAdmin, terminal: Terminal) -> int:
         wanted = {ConfigResource.topic(name): {key: text or None for key, text in changes.items()} for name in names}
         results = await admin.alter_all_configs(wanted)
-        return _tell(terminal, "altered", {resource.name: error for resource, error in results.items()})
+        return _print_results(terminal, "altered", {resource.name: error for resource, error in results.items()})
 
     _run(command, bootstrap_server, file, override)
 
@@ -147,7 +149,7 @@ def delete_topics(
     """Delete topics with all their records."""
 
     async def command(admin: KafkaAdmin, terminal: Terminal) -> int:
-        return _tell(terminal, "deleted", await admin.delete_topics(dict.fromkeys(names)))
+        return _print_results(terminal, "deleted", await admin.delete_topics(dict.fromkeys(names)))
 
     _run(command, bootstrap_server, config, override)
 
@@ -169,7 +171,7 @@ def _run(
 
 
 def _topic_configs(given: Iterable[str]) -> tuple[Mapping[str, str], Path | None]:
-    """Divides the values of ``--config`` into configs of topics and the file with the client's configs."""
+    """Splits the values of ``--config`` into configs of topics and the file of client configs."""
     files = [text for text in given if not _TOPIC_CONFIG.match(text)]
     if len(files) > 1:
         raise typer.BadParameter(f"{' and '.join(files)} cannot both be config files", param_hint="--config")
@@ -187,14 +189,14 @@ def _ids(nodes: Iterable[int]) -> str:
     return ",".join(map(str, nodes))
 
 
-def _tell(terminal: Terminal, done: str, results: Mapping[str, KafkaError | None]) -> int:
+def _print_results(terminal: Terminal, done: str, results: Mapping[str, KafkaError | None]) -> int:
     for name, error in results.items():
         if error is None:
             terminal.say(f"{done} {name}")
-    return _tell_errors(terminal, results)
+    return _print_errors(terminal, results)
 
 
-def _tell_errors(terminal: Terminal, results: Mapping[str, object]) -> int:
+def _print_errors(terminal: Terminal, results: Mapping[str, object]) -> int:
     errors = [error for error in results.values() if isinstance(error, KafkaError)]
     for error in errors:
         terminal.fail(f"Error: {explain(error)}")

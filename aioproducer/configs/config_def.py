@@ -153,9 +153,9 @@ def checked(row: ConfigKey, raw: object) -> Any:
     """The value of one config, of its type and in its range; anything else is a :class:`ConfigException`."""
     value = raw if raw is None and row.default is None else _converted(row, raw)
     if value is not None and not row.valid.test(value):
-        told = _told(row, raw)
+        shown = _printable(row, raw)
         raise ConfigException(
-            f"config {row.name!r} is {told!r}; it must be {row.valid.text}", name=row.name, value=told
+            f"config {row.name!r} is {shown!r}; it must be {row.valid.text}", name=row.name, value=shown
         )
     return value
 
@@ -241,10 +241,10 @@ def _converted(row: ConfigKey, raw: object) -> Any:
             if isinstance(raw, str):
                 return Password(raw)  # blanks may be a part of it
     wanted = row.type.value + (f", {row.valid.text}" if row.valid.text else "")
-    told = _told(row, raw)
-    raise ConfigException(f"config {row.name!r} is {told!r}; it must be of type {wanted}", name=row.name, value=told)
+    shown = _printable(row, raw)
+    raise ConfigException(f"config {row.name!r} is {shown!r}; it must be of type {wanted}", name=row.name, value=shown)
 
 
-def _told(row: ConfigKey, raw: object) -> object:
+def _printable(row: ConfigKey, raw: object) -> object:
     """A value as messages may have it."""
     return Password.HIDDEN if row.type is Type.PASSWORD else raw

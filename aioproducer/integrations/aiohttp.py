@@ -49,10 +49,10 @@ def kafka_context(
 ) -> Callable[[web.Application], AsyncIterator[None]]:
     """A cleanup context with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
-    The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
-    that was accepted is delivered, within ``close_timeout`` seconds: by default 20, as Kubernetes leaves a service 30
-    after SIGTERM. None waits for all, at most delivery.timeout.ms. A second
-    producer of an application needs a ``key`` of its own.
+    The service starts without waiting for a broker, but is ready only when it has reached one. At its end
+    all accepted records are delivered, within ``close_timeout`` seconds: by default 20, because Kubernetes gives a
+    service 30 after SIGTERM. None waits for all records, at most delivery.timeout.ms. A second producer of
+    an application needs its own ``key``.
 
     Within a context of your own: ``async with asynccontextmanager(kafka_context(...))(app): yield``.
     """
@@ -80,8 +80,8 @@ def get_producer(request: web.Request, key: ProducerKey = PRODUCER) -> KafkaProd
 def error_middleware(*, retry_after: int = RETRY_AFTER) -> Middleware:
     """Answers errors of ``send`` and ``enqueue``: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
 
-    The service's own errors stay errors: 500, with a traceback in the log. So do errors after the beginning of a
-    streamed response or of a WebSocket: nothing else can be answered then.
+    The service's own errors remain errors: 500, with a traceback in the log. So do errors after the beginning of a
+    streamed response or of a WebSocket, because the status was sent.
     """
 
     answers = Answers(retry_after=retry_after)
@@ -105,7 +105,7 @@ def health_routes(
 ) -> list[web.RouteDef]:
     """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with all findings.
 
-    With several ``keys`` it is about all of these producers together.
+    With several ``keys``, the answer covers all of these producers.
     """
 
     def producers(request: web.Request) -> list[KafkaProducer[Any, Any]]:

@@ -3,14 +3,14 @@
 | status | when |
 |---|---|
 | 413 | the record is too large |
-| 422 | it cannot be serialized, or the broker's validation refuses it |
-| 503, Retry-After | it is not in the log and never will be; trying later may work |
-| 504 | it may be in the log, or its transaction may yet be committed: sending it again may put it there twice |
+| 422 | the record cannot be serialized, or the broker's validation refuses it |
+| 503, Retry-After | the record is not in the log and never will be; another attempt may succeed |
+| 504 | the record may be in the log, or its transaction may yet be committed: sending it again may duplicate it |
 
-Trying later may work where there is no memory, no broker or no leader, and where something else ended the record: its
-transaction was aborted, its producer closed, its batch refused for another record.
+Another attempt may succeed after a lack of memory, brokers or leaders, and after a failure that was not the record's
+own: its transaction was aborted, its producer was closed, or its batch was refused because of another record.
 
-Anything else (misuse, no authorization, a producer that has failed) is the service's own error. It gets no answer here:
+Every other error (misuse, no authorization, a producer that has failed) is the service's own. It gets no answer here:
 the framework handles the exception.
 """
 
@@ -38,7 +38,7 @@ from aioproducer.timing.log_interval import LogInterval
 log = logging.getLogger(__name__)
 
 RETRY_AFTER: Final = 5
-"""Seconds that clients are asked to wait by default."""
+"""Seconds after which clients are to try again, by default."""
 
 
 class Answer(NamedTuple):
@@ -52,19 +52,19 @@ class Answer(NamedTuple):
 class Answers:
     """The responses of one service; ``retry_after`` is in seconds.
 
-    Errors of the record itself are shown to clients as they are. Errors of the cluster go to the log, and clients get a
-    plain description, because the addresses of brokers do not concern them. During an outage every request has the same
-    error, so each kind has a line at most every ten seconds.
+    Clients get errors of the record itself in full. Errors of the cluster go to the log, and clients get a plain
+    description, because the addresses of brokers do not concern them. During an outage every request has the same
+    error, so each kind is logged at most every ten seconds.
     """
 
     def __init__(self, *, retry_after: int = RETRY_AFTER, clock: Callable[[], float] = monotonic) -> None:
         self._retry_after = retry_after
         self._clock = clock
         self._interval = LogInterval()
-        self._untold: Counter[tuple[int, str]] = Counter()
+        self._unlogged: Counter[tuple[int, str]] = Counter()
 
     def to(self, error: KafkaError) -> Answer | None:
-        """For the client that wanted the record sent; None for an error of the service itself.
+        """The response to a client whose record failed; None for an error of the service itself.
 
         Its body has ``detail``, the name of the ``error``, and the record's ``outcome`` if it has one.
         """
@@ -74,18 +74,18 @@ class Answers:
             return _answer(422, error, str(error))
         if _may_yet_happen(error):
             words = "no broker has confirmed the record in time; it may be in the log"
-            return self._told(error, _answer(504, error, words))
+            return self._logged(error, _answer(504, error, words))
         if _may_work_later(error):
             words = f"the record was not accepted; try again in {self._retry_after} s"
-            return self._told(error, _answer(503, error, words, {"Retry-After": str(self._retry_after)}))
+            return self._logged(error, _answer(503, error, words, {"Retry-After": str(self._retry_after)}))
         return None
 
-    def _told(self, error: KafkaError, answer: Answer) -> Answer:
+    def _logged(self, error: KafkaError, answer: Answer) -> Answer:
         kind = (answer.status, type(error).__name__)
-        self._untold[kind] += 1
+        self._unlogged[kind] += 1
         now = self._clock()
         if now >= self._interval.next(kind):
-            times = self._untold.pop(kind)
+            times = self._unlogged.pop(kind)
             fields = {"event": "answered", "status": answer.status, **answer.body}
             fields |= {"detail": str(error), "times": times}
             more = f" ({times} times since the last such line)" if times > 1 else ""
@@ -97,15 +97,15 @@ class Answers:
 def _may_yet_happen(error: KafkaError) -> bool:
     if isinstance(error, DeliveryError):
         return error.outcome is Outcome.UNKNOWN
-    # Of a call, not of a record: a commit that has not ended within max.block.ms goes on.
+    # The time-out of a call, not of a record: a commit that takes longer than max.block.ms continues.
     return isinstance(error, TimeoutException) and not isinstance(error, BufferExhaustedException)
 
 
 def _may_work_later(error: KafkaError) -> bool:
     if error.retriable or error.abortable:
         return True
-    # Refused neither by a broker nor for what it is, but ended by something else: its transaction was aborted, its
-    # producer closed, its batch refused for another record.
+    # Neither a broker nor its own content failed the record: its transaction was aborted, its producer was closed, or
+    # its batch was refused because of another record.
     return isinstance(error, DeliveryError) and not isinstance(error, ApiException | IllegalArgumentException)
 
 

@@ -41,7 +41,7 @@ NAME: Final = "kafka_producer"
 """The producer's key in the lifespan's state, which every request gets."""
 
 CLOSE_CODES: Final = {413: 1009, 422: 1007, 503: 1013, 504: 1011}
-"""What an accepted WebSocket is closed with in the place of a response (RFC 6455, 7.4.1; IANA's registry)."""
+"""The codes that close an accepted WebSocket, by status of the response (RFC 6455, 7.4.1; IANA's registry)."""
 
 KafkaLifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any]]]
 GetProducer = Callable[[HTTPConnection], Awaitable[KafkaProducer[Any, Any]]]
@@ -57,12 +57,12 @@ def kafka_lifespan(
 ) -> KafkaLifespan:
     """A lifespan with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
-    The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
-    that was accepted is delivered, within ``close_timeout`` seconds: by default 20, as Kubernetes leaves a service 30
-    after SIGTERM. None waits for all, at most delivery.timeout.ms. A second
-    producer of a service needs a ``name`` (see :func:`producer_named`).
+    The service starts without waiting for a broker, but is ready only when it has reached one. At its end
+    all accepted records are delivered, within ``close_timeout`` seconds: by default 20, because Kubernetes gives a
+    service 30 after SIGTERM. None waits for all records, at most delivery.timeout.ms. A second producer of
+    a service needs a ``name`` (see :func:`producer_named`).
 
-    To combine it with something else, use it inside your own lifespan::
+    To combine it with other resources, use it inside your own lifespan::
 
         @asynccontextmanager
         async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
@@ -93,8 +93,8 @@ def producer_named(name: str) -> GetProducer:
         producer = getattr(connection.state, name, None)
         if not isinstance(producer, KafkaProducer):
             raise IllegalStateException(
-                f"the service has no producer {name!r}: make it with FastAPI(lifespan=kafka_lifespan(...)), and where "
-                "another lifespan is around that, yield its state, too"
+                f"the service has no producer {name!r}: make it with FastAPI(lifespan=kafka_lifespan(...)); inside a "
+                "lifespan of your own, yield its state, too"
             )
         return producer
 
@@ -114,8 +114,8 @@ With serializers: ``Annotated[KafkaProducer[str, Order], Depends(get_producer)]`
 def add_error_handlers(app: FastAPI, *, retry_after: int = RETRY_AFTER) -> None:
     """Answers errors of ``send`` and ``enqueue``: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
 
-    A WebSocket that was accepted is closed with 1009, 1007, 1013 or 1011. The service's own errors stay errors: 500,
-    with a traceback in the log. An application that is mounted in another one needs handlers of its own.
+    A WebSocket that was accepted is closed with 1009, 1007, 1013 or 1011. The service's own errors remain errors:
+    500, with a traceback in the log. An application that is mounted in another one needs its own handlers.
     """
 
     answers = Answers(retry_after=retry_after)
@@ -132,12 +132,12 @@ def add_error_handlers(app: FastAPI, *, retry_after: int = RETRY_AFTER) -> None:
             await connection.close(CLOSE_CODES[answer.status], answer.body["error"])
         return None
 
-    handler: Any = respond  # for both kinds of connection, which Starlette's types do not foresee
+    handler: Any = respond  # for both kinds of connection, which Starlette's types do not allow
     app.add_exception_handler(KafkaError, handler)
 
 
 def _can_be_refused(socket: WebSocket) -> bool:
-    """Whether it was not accepted yet, and the server can send a response in the place of the handshake."""
+    """Whether it is not accepted yet, and the server can answer the handshake with a response."""
     extensions = socket.scope.get("extensions") or {}
     return socket.application_state is WebSocketState.CONNECTING and "websocket.http.response" in extensions
 
@@ -145,7 +145,7 @@ def _can_be_refused(socket: WebSocket) -> bool:
 def health_router(thresholds: HealthThresholds | None = None, *, names: Sequence[str] = (NAME,)) -> APIRouter:
     """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with all findings.
 
-    With several ``names`` it is about all of these producers together.
+    With several ``names``, the answer covers all of these producers.
     """
     router = APIRouter(tags=["health"])
     producers = Depends(_all_of(names))
@@ -162,12 +162,12 @@ def health_router(thresholds: HealthThresholds | None = None, *, names: Sequence
 
 
 def _all_of(names: Sequence[str]) -> Callable[..., Awaitable[list[KafkaProducer[Any, Any]]]]:
-    """A dependency on each of the named, so that tests may override each."""
+    """A dependency on each of the named producers, so that tests may override each."""
     if not names:
         return _none
 
     async def together(
-        first: KafkaProducer[Any, Any] = Depends(producer_named(names[0])),  # noqa: B008 - that is how FastAPI is told
+        first: KafkaProducer[Any, Any] = Depends(producer_named(names[0])),  # noqa: B008 - FastAPI reads it
         others: list[KafkaProducer[Any, Any]] = Depends(_all_of(names[1:])),  # noqa: B008
     ) -> list[KafkaProducer[Any, Any]]:
         return [first, *others]

@@ -1,4 +1,4 @@
-"""The names of metrics in other systems: Kafka's names, preceded by their group; and what they are counted in."""
+"""Names and units of metrics in other systems: Kafka's names, preceded by their group."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def joined_name(name: MetricName, separator: str) -> str:
 
 
 def is_counter(name: MetricName) -> bool:
-    """Whether the metric only grows, until what it counts is forgotten."""
+    """Whether the metric never decreases while it exists."""
     return name.name.endswith("-total")
 
 
 def unit_of(name: MetricName) -> str:
-    """In UCUM, as OpenTelemetry wants it: ``ms``, ``By/s``, ``1`` for a ratio; empty for what is only counted."""
+    """The unit in UCUM, as OpenTelemetry requires: ``ms``, ``By/s``, ``1`` for a ratio; empty for a mere count."""
     words = name.name.split("-")
     if words[-1] == "ratio" or words[0] == "compression":
         return "1"
@@ -41,9 +41,7 @@ def unit_of(name: MetricName) -> str:
 
 
 def check_client_id(producer: KafkaProducer[Any, Any], others: Iterable[KafkaProducer[Any, Any]]) -> None:
-    """IllegalStateException if one of the others has the same: their figures could not be told apart."""
+    """IllegalStateException if one of the others has the same client.id: their metrics would be indistinguishable."""
     client_id = producer.config.client_id
     if any(other.config.client_id == client_id for other in others):
-        raise IllegalStateException(
-            f"another producer whose metrics are shown has client_id={client_id!r}, too: give each its own"
-        )
+        raise IllegalStateException(f"another reported producer has client_id={client_id!r}, too: give each its own")

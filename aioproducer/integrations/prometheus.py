@@ -6,8 +6,8 @@
 
 Names are Kafka's: ``kafka_producer_record_send_rate{client_id="orders"}``. Metrics of topics and brokers have one more
 label (``kafka_producer_topic_byte_rate``, ``kafka_producer_node_request_latency_avg``). Metrics without a value yet are
-left out. The histograms ``kafka_producer_batch_acknowledgement_seconds`` and ``kafka_producer_batch_bytes`` add up over
-producers and instances, as averages and maxima do not. Needs the extra ``prometheus``.
+left out. The histograms ``kafka_producer_batch_acknowledgement_seconds`` and ``kafka_producer_batch_bytes`` can be
+added up over producers and instances; averages and maxima cannot. Needs the extra ``prometheus``.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _DOCS: Final = {(name.group, name.name): metric.doc for name, metric in every_me
 
 
 class PrometheusReporter:
-    """One of the ``metric_reporters`` of a producer: its metrics are in ``registry`` from its start to its end.
+    """One of a producer's ``metric_reporters``: its metrics are in ``registry`` from its start to its end.
 
-    All producers of a registry share the same metric families and differ by ``client_id``, so each has to have its own.
+    All producers of a registry share its metric families. The ``client_id`` distinguishes them, so each needs its own.
     Nothing is computed before a scrape, which may come from any thread.
     """
 
@@ -46,7 +46,7 @@ class PrometheusReporter:
     def init(self, producer: KafkaProducer[Any, Any]) -> None:
         """The producer has started."""
         if self._producer is not None:
-            raise IllegalStateException("this PrometheusReporter is another producer's: make one for each")
+            raise IllegalStateException("this PrometheusReporter belongs to another producer: make one for each")
         collector = _collectors.get(self._registry)
         if collector is None:
             collector = _collectors[self._registry] = ProducerCollector()
@@ -56,7 +56,7 @@ class PrometheusReporter:
         collector.producers.append(producer)
 
     async def close(self) -> None:
-        """The producer is closing: from now on its metrics are in no scrape."""
+        """The producer is closing: scrapes no longer contain its metrics."""
         collector = _collectors.get(self._registry)
         if collector is not None and self._producer in collector.producers:
             collector.producers.remove(self._producer)
@@ -69,7 +69,7 @@ class ProducerCollector(Collector):
         self.producers: list[KafkaProducer[Any, Any]] = []
 
     def describe(self) -> list[Metric]:
-        """Nothing, because which families exist depends on the producers."""
+        """Nothing, because the producers decide which families exist."""
         return []
 
     def collect(self) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""A producer from its start to its end, as part of a service."""
+"""A producer from the start of a service to its end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final
 from aioproducer import KafkaProducer
 
 CLOSE_TIMEOUT: Final = 20.0
-"""Seconds: less than the 30 that Kubernetes leaves a service between SIGTERM and SIGKILL."""
+"""Seconds: less than the 30 that Kubernetes gives a service between SIGTERM and SIGKILL."""
 
 
 @asynccontextmanager
 async def running(close_timeout: float | None, config: Mapping[str, Any]) -> AsyncIterator[KafkaProducer[Any, Any]]:
-    """Starts a producer; at the end delivers what it has accepted, within ``close_timeout`` seconds.
+    """Starts a producer; at the end delivers the records it has accepted, within ``close_timeout`` seconds.
 
-    ``close_timeout`` is that of ``KafkaProducer.close``: None waits for all, at most delivery.timeout.ms.
+    ``close_timeout`` is that of ``KafkaProducer.close``: None waits for all records, at most delivery.timeout.ms.
     """
     producer: KafkaProducer[Any, Any] = KafkaProducer(**config)
     await producer.start()

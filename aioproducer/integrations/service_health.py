@@ -1,4 +1,4 @@
-"""The answers of a service to health checks: whether to restart it, and whether to send it requests."""
+"""A service's answers to health checks: whether to restart it, and whether to send it requests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from aioproducer import HealthFinding, HealthThresholds, KafkaProducer
 from aioproducer.integrations.answer import Answer
 
 LIVE, READY = "/health/live", "/health/ready"
-"""Where services tell it."""
+"""The paths of the two checks."""
 
 FAILED: Final = "producer-failed"
 NOT_NOW: Final = (FAILED, "unreachable-age", "buffer-available-bytes", "parked-bytes")
-"""The metrics that describe the present moment. Failed records are reported, too, but are no reason to send requests
-elsewhere: they cover the last minute, and one client with a record that is too large could put every instance out of
-service."""
+"""The metrics that make a service unready: those of the present moment. Records that failed in the last minute are
+reported, too, but do not count: one client with a record that is too large could put every instance out of service."""
 
 
 def liveness(producers: Sequence[KafkaProducer[Any, Any]], thresholds: HealthThresholds | None = None) -> Answer:
@@ -26,8 +25,8 @@ def liveness(producers: Sequence[KafkaProducer[Any, Any]], thresholds: HealthThr
 
 
 def readiness(producers: Sequence[KafkaProducer[Any, Any]], thresholds: HealthThresholds | None = None) -> Answer:
-    """503 until each has reached its cluster, while no broker can be reached, while memory for records is nearly used
-    up, and after a failure."""
+    """503 until each producer has reached its cluster, while no broker can be reached, while memory for records is
+    nearly used up, and after a producer has failed for good."""
     checks = [_Check(producer, thresholds, NOT_NOW) for producer in producers]
     for check in checks:
         if math.isnan(check.producer.metrics()["metadata-age"]):
@@ -36,7 +35,7 @@ def readiness(producers: Sequence[KafkaProducer[Any, Any]], thresholds: HealthTh
 
 
 class _Check:
-    """What one producer's health says; ``reasons`` are the metrics because of which it is not ready, or not alive."""
+    """One producer's health; findings about the metrics in ``reasons`` make it not ready, or not alive."""
 
     def __init__(
         self, producer: KafkaProducer[Any, Any], thresholds: HealthThresholds | None, reasons: Collection[str]
@@ -47,7 +46,7 @@ class _Check:
 
 
 def _answer(checks: Sequence[_Check]) -> Answer:
-    """Where there are several producers, each reason and finding says whose it is."""
+    """With several producers, each reason and finding names its producer."""
     why_not: list[str] = []
     findings: list[dict[str, Any]] = []
     for check in checks:

@@ -35,27 +35,26 @@ BYTES = (256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0
 """The bounds of distributions: from a broker in the same rack to delivery.timeout.ms, and up to large batches."""
 
 
-def _none() -> int:
-    return 0
-
-
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Gauges:
-    """Figures that are not counted here but read in place, once the producer runs."""
+    """Figures that are not counted here but read in place; the defaults are those of a producer not started yet."""
 
-    buffer_available: Callable[[], int]
-    waiting: Callable[[], int] = _none
-    parked_bytes: Callable[[], int] = _none
-    parked_records: Callable[[], int] = _none
-    requests_in_flight: Callable[[], int] = _none
-    metadata_time: Callable[[], float] = lambda: -math.inf
-    unreachable_since: Callable[[], float] = lambda: math.nan
-    failed: Callable[[], int] = _none
-    """1 when the producer has failed for good."""
+    buffer_available: int = 0
+    waiting: int = 0
+    parked_bytes: int = 0
+    parked_records: int = 0
+    requests_in_flight: int = 0
+    metadata_time: float = -math.inf
+    unreachable_since: float = math.nan
+    failed: bool = False
+    """Whether the producer has failed for good."""
 
 
 class ProducerMetrics:
-    """Every sensor of one producer. ``now`` is the loop's time in seconds; times are published in milliseconds."""
+    """Every sensor of one producer. ``now`` is the loop's time in seconds; times are published in milliseconds.
+
+    ``gauges()`` reads what is not counted here; without it all memory is free.
+    """
 
     def __init__(
         self,
@@ -66,10 +65,11 @@ class ProducerMetrics:
         samples: int = 2,
         level: RecordingLevel = RecordingLevel.INFO,
         start_time_ms: int = 0,
+        gauges: Callable[[], Gauges] | None = None,
     ) -> None:
+        self._gauges: Callable[[], Gauges] = partial(Gauges, buffer_memory) if gauges is None else gauges
         tags = (("client-id", client_id),)
         self.registry = registry = MetricRegistry(window=window, samples=samples, level=level)
-        self.gauges = Gauges(buffer_available=lambda: buffer_memory)
         self._group = registry.group(PRODUCER_GROUP, tags)
         self._acknowledgements = Distribution(
             MetricName("batch-acknowledgement-seconds", PRODUCER_GROUP, tags),
@@ -138,12 +138,12 @@ class ProducerMetrics:
             "produce-throttle-time", "milliseconds a broker delayed a produce request", self._throttle
         )
         group.gauge(
-            "requests-in-flight", "requests without an answer yet", lambda now: float(self.gauges.requests_in_flight())
+            "requests-in-flight", "requests without an answer yet", lambda now: float(self._gauges().requests_in_flight)
         )
         group.gauge(
             "producer-failed",
             "1 when the producer has failed for good and sends nothing; else 0",
-            lambda now: float(self.gauges.failed()),
+            lambda now: float(self._gauges().failed),
             own=True,
         )
 
@@ -153,7 +153,7 @@ class ProducerMetrics:
         group.gauge(
             "buffer-available-bytes",
             "bytes of buffer.memory that no batch holds",
-            lambda now: float(self.gauges.buffer_available()),
+            lambda now: float(self._gauges().buffer_available),
         )
         self._exhausted = registry.sensor()
         group.count_meter("buffer-exhausted", "records that failed because memory was short", self._exhausted)
@@ -169,18 +169,18 @@ class ProducerMetrics:
         group.gauge(
             "waiting-threads",
             "records, of send() or enqueue(), that wait for memory",
-            lambda now: float(self.gauges.waiting()),
+            lambda now: float(self._gauges().waiting),
         )
         group.gauge(
             "parked-bytes",
             "bytes of records that wait for serializers, metadata or memory, unawaited; `parked.memory` bounds them",
-            lambda now: float(self.gauges.parked_bytes()),
+            lambda now: float(self._gauges().parked_bytes),
             own=True,
         )
         group.gauge(
             "parked-records",
             "records, of send() or enqueue(), that wait for serializers, metadata or memory",
-            lambda now: float(self.gauges.parked_records()),
+            lambda now: float(self._gauges().parked_records),
             own=True,
         )
 
@@ -204,12 +204,12 @@ class ProducerMetrics:
         self._group.gauge(
             "unreachable-age",
             "seconds since an attempt to connect failed, if no broker has been connected since; else NaN",
-            lambda now: now - self.gauges.unreachable_since(),
+            lambda now: now - self._gauges().unreachable_since,
             own=True,
         )
 
     def _metadata_age(self, now: float) -> float:
-        came = self.gauges.metadata_time()
+        came = self._gauges().metadata_time
         return now - came if came > -math.inf else math.nan
 
     def _transaction_ns(self, call: str, now: float) -> float:

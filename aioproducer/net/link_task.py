@@ -192,9 +192,9 @@ class LinkTask:
         if not isinstance(error, NetworkException):
             return error
         protocol = self._config.security_protocol
-        told = NetworkException(f"{error}; does its listener expect security.protocol={protocol}?")
-        told.__cause__ = error.__cause__
-        return told
+        hinting = NetworkException(f"{error}; does its listener expect security.protocol={protocol}?")
+        hinting.__cause__ = error.__cause__
+        return hinting
 
     def _new_connection(self) -> Connection:
         return Connection(

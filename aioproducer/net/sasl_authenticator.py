@@ -29,11 +29,12 @@ async def authenticate(connection: Connection, versions: NodeApiVersions, creden
     if newest < 0 or versions.newest(ApiKey.SASL_HANDSHAKE) < HANDSHAKE_VERSION:
         raise UnsupportedSaslMechanismException(f"{connection.peer} does not speak SaslAuthenticate (Kafka 1.0)")
     mechanism = credentials.mechanism
-    told = await connection.call(SaslHandshakeRequest(mechanism), SaslHandshakeResponse, HANDSHAKE_VERSION)
-    if told.error_code != ErrorCode.NONE:
-        enabled = f"; it has {', '.join(told.mechanisms)}" if told.mechanisms else ""
+    handshake = await connection.call(SaslHandshakeRequest(mechanism), SaslHandshakeResponse, HANDSHAKE_VERSION)
+    if handshake.error_code != ErrorCode.NONE:
+        enabled = f"; it has {', '.join(handshake.mechanisms)}" if handshake.mechanisms else ""
         raise error_for(
-            told.error_code, f"{connection.peer} refused {mechanism}{enabled}: {with_advice('', told.error_code)}"
+            handshake.error_code,
+            f"{connection.peer} refused {mechanism}{enabled}: {with_advice('', handshake.error_code)}",
         )
     client = sasl_client(credentials)
     version = min(newest, SaslAuthenticateRequest.MAX_VERSION)

@@ -3,9 +3,11 @@
 serialize → partition → accumulate → drain → encode → send → complete
 hooks       accumulator              scheduling  exchange    sender
 
-producer.py        KafkaProducer: its configs, its start and its end
+producer.py        KafkaProducer: what users call, its start and its end
 producer_type.py   makes its methods look awaitable to mocks
-record_calls.py, bulk_calls.py, transactional_calls.py   what users call
+record_calls.py    ``send`` and ``enqueue``: the hot path
+assembly.py        the one place where it is wired
+core.py            what a started producer consists of
 admission/, parking/   records that cannot simply be appended
 bulk/              many records in one call
 hooks/             the user's interceptors, serializers and partitioner

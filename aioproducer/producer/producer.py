@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
 from types import TracebackType
@@ -18,44 +19,38 @@ from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
 from aioproducer.printable import printable
-from aioproducer.producer.accumulator.buffer_pool import BufferPool
-from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import FORWARDED
-from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.admission.admission import Admission, fields_of
-from aioproducer.producer.admission.enqueued import enqueued
+from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.admission.enqueuing import Enqueuing
-from aioproducer.producer.admission.serializer_lane import SerializerLane
+from aioproducer.producer.admission.record_entry import after_a_turn, refuse
+from aioproducer.producer.assembly import Inputs, assemble
 from aioproducer.producer.bulk.bulk_send import BulkSend
-from aioproducer.producer.bulk_calls import BulkCalls
+from aioproducer.producer.bulk.columns import Columns
+from aioproducer.producer.bulk.result import BulkResult
+from aioproducer.producer.bulk.table_columns import TableColumns
+from aioproducer.producer.bulk.table_stream import TableStream
+from aioproducer.producer.core import ProducerCore
 from aioproducer.producer.diagnosis.explanation import Explanation, counted
-from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.loop_affinity import LoopAffinity, here
 from aioproducer.producer.metric_reporters import Reporters
-from aioproducer.producer.parking.enqueue_wait import placed
-from aioproducer.producer.parking.parked_record import ParkedRecord
-from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.producer_type import ProducerType
 from aioproducer.producer.record_calls import RecordCalls
-from aioproducer.producer.sender.sender import Sender
-from aioproducer.producer.transactional_calls import TransactionalCalls
-from aioproducer.producer.transactions.transaction_manager import TransactionManager
+from aioproducer.producer.transactions.timed_transactions import TimedTransactions
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.serializers import SerializerLike
 from aioproducer.tasks.cancelled_scopes import completed_in_cancelled_scopes
 from aioproducer.tasks.own_task import start_task
 from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.type_variables import K, V
-from aioproducer.types import PartitionInfo
+from aioproducer.types import ConsumerGroupMetadata, Headers, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 _MOST_OF_AN_ERROR: Final = 300
 """The most characters of an error in the producer's ``repr``."""
 
 
-class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, metaclass=ProducerType):
+class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
     """Sends records to Kafka from one event loop.
 
     ::
@@ -86,7 +81,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         self._closing: asyncio.Task[None] | None = None
         # The inputs of a run besides its loop; a simulation replaces them.
         self._clock: Clock = SystemClock()
-        self._random = Random()
+        self._random: Random | None = None
         self._hooks = Hooks(self._config)
         super().__init__(here, hooked=self._hooks.any)
         self._affinity = LoopAffinity(self._moved)
@@ -97,14 +92,10 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
             samples=self._config.metrics_num_samples,
             level=RecordingLevel[self._config.metrics_recording_level],
             start_time_ms=self._clock.time_ms(),
+            gauges=self._gauges,
         )
         self._reporters = Reporters(self._config.metric_reporters)
-        self._failures = FailureLog()
-        self._lot: ParkingLot
-        self._sender: Sender
-        self._admission: Admission
-        self._lane: SerializerLane
-        self._transactions: TransactionManager | None = None
+        self._core: ProducerCore
 
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
@@ -126,40 +117,10 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         if self._affinity.loop is not None:
             self._affinity.check()
             return
-        loop = asyncio.get_running_loop()
-        config = self._config
-        codec = CompressionType.of(config.compression_type)
-        pool = BufferPool(config.buffer_memory, max(config.batch_size, 1))
-        self._accumulator = RecordAccumulator(
-            pool,
-            loop,
-            # The machine's own clock is read for each record without a Python call.
-            None if isinstance(self._clock, SystemClock) else self._clock.time_ms,
-            batch_size=max(config.batch_size, 1),
-            max_request_size=config.max_request_size,
-            ignore_keys=config.partitioner_ignore_keys,
-            ratios=None if codec is CompressionType.NONE else CompressionRatioEstimator(),
-            hooks=self._hooks,
-        )
-        self._lot = ParkingLot(self._accumulator, config.parked_memory, self._failures, self._metrics)
-        self._sender = self._make_sender()
-        self._metrics.gauges = Gauges(
-            buffer_available=lambda: pool.available,
-            waiting=lambda: len(self._lot.memory),
-            parked_bytes=lambda: self._lot.bytes,
-            parked_records=lambda: len(self._lot),
-            requests_in_flight=self._sender.requests_in_flight,
-            metadata_time=self._sender.metadata_time,
-            unreachable_since=self._sender.unreachable_since,
-            failed=lambda: int(self._sender.fatal is not None),
-        )
-        self._admission = self._make_admission(loop)
-        self._lane = SerializerLane(self._lot, self._hooks, self._admission.serialized)
-        if config.transactional_id is not None:
-            self._transactions = self._sender.make_transactional()
-        self._hooks.loop = loop
+        self._core = core = self._assemble()
+        self._accumulator = core.accumulator
         self._affinity.enter()
-        self._sender.start()
+        core.sender.start()
         self._reporters.init(self)
 
     async def __aenter__(self) -> Self:
@@ -205,95 +166,120 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
             closing.result()
 
     async def _close(self) -> None:
-        self._admission.close()
+        self._core.admission.close()
         grace = 0.0
         try:
-            if self._transactions is not None:
-                await self._transactions.finish()
-            await self._sender.flush()
+            if self._core.transactions is not None:
+                await self._core.transactions.finish()
+            await self._core.sender.flush()
             await self._reporters.close()
             grace = self._config.request_timeout_ms / 1000
         finally:
-            self._sender.abort(
+            self._core.sender.abort(
                 KafkaError(
                     "the producer was closed before the record was delivered: "
                     "close() without a time-out, or flush() before it, waits for all"
                 )
             )
             try:
-                await self._lane.stopped(grace)
+                await self._core.lane.stopped(grace)
             finally:
                 self._hooks.close()  # every record has ended; what follows may be cancelled
                 self._affinity.leave()
                 try:
                     await self._reporters.close(0.0)
                 finally:
-                    await self._sender.stop(grace)
+                    await self._core.sender.stop(grace)
 
     # Records
 
-    def _send_otherwise(
-        self,
-        topic: Any,
-        value: Any,
-        key: Any,
-        partition: Any,
-        timestamp_ms: Any,
-        headers: Any,
-        *,
-        serialize: bool = True,
-    ) -> Delivery:
-        record = fields_of(topic, value, key, partition, timestamp_ms, headers)
+    def _send_otherwise(self, *given: Any) -> Delivery:
+        record = record_of(*given)
         self._affinity.check()
-        admitted = self._admission.let_in(*record, serialize=serialize)
-        return admitted.delivery() if isinstance(admitted, ParkedRecord) else admitted
+        return self._core.entry.send(record)
 
-    def _enqueue_otherwise(
-        self,
-        topic: Any,
-        value: Any,
-        key: Any,
-        partition: Any,
-        timestamp_ms: Any,
-        headers: Any,
-        *,
-        serialize: bool = True,
-    ) -> Coroutine[Any, Any, Delivery]:
-        given = (topic, value, key, partition, timestamp_ms, headers)
+    def _enqueue_otherwise(self, *given: Any) -> Coroutine[Any, Any, Delivery]:
         try:
             self._affinity.check()
         except IllegalStateException:  # another thread may make the coroutine, for the loop to run
-            return Enqueuing(None, partial(self._enqueue_on_loop, *given, serialize=serialize))
-        loop = self._affinity.loop
+            return Enqueuing(None, partial(self._enqueue_on_loop, *given))
         try:
-            record = fields_of(*given)
+            record = record_of(*given)
         except IllegalArgumentException as error:
-            return Enqueuing(loop, partial(_refuse, error))
-        try:
-            admitted = self._admission.let_in(*record, asyncio.Condition, serialize=serialize)
-        except Exception as error:
-            return Enqueuing(loop, partial(_refuse, error), forgotten=partial(self._admission.unread, record[0], error))
-        if isinstance(admitted, Delivery):
-            return self._after_a_turn(admitted) if self._accumulator.must_yield else enqueued(admitted)
-        return Enqueuing(
-            loop,
-            partial(self._placed, admitted),
-            given_up=partial(self._lot.withdraw, admitted),
-            forgotten=partial(self._lot.adopt, admitted),
-        )
+            return Enqueuing(self._core.loop, partial(refuse, error))
+        return self._core.entry.enqueue(record)
 
-    async def _enqueue_on_loop(self, *given: Any, serialize: bool) -> Delivery:
+    async def _enqueue_on_loop(self, *given: Any) -> Delivery:
         self._affinity.check()
-        return await self._enqueue_otherwise(*given, serialize=serialize)
-
-    async def _placed(self, record: ParkedRecord) -> Delivery:
-        await placed(self._lot, record)
-        if record.result.state != FORWARDED:
-            raise record.result.raised(0)
-        return record.delivery()
+        return await self._enqueue_otherwise(*given)
 
     def _after_a_turn(self, delivery: Delivery) -> Coroutine[Any, Any, Delivery]:
-        return Enqueuing(None, partial(_after_a_turn, delivery))
+        return after_a_turn(delivery)
+
+    async def send_many(
+        self,
+        topic: str,
+        values: Iterable[V | None],
+        *,
+        keys: Iterable[K | None] | None = None,
+        partitions: Iterable[int | None] | None = None,
+        timestamps_ms: Iterable[int | None] | None = None,
+        headers: Iterable[Headers | None] | None = None,
+    ) -> BulkResult:
+        """Sends a record for each value, with back-pressure, and returns when all of them have ended.
+
+        The other iterables have one item for every value, with the same meaning as for ``send``; None where ``send``
+        would be given none. Lists, generators and other iterables are read in order, a little ahead, as there is room.
+        Records of one partition are sent in that order.
+
+        A record that fails does not affect the others: the result has its index and the error that ``send`` or its
+        delivery would have raised, which is logged if nobody looks at it. If a record has waited max.block.ms for
+        memory or metadata, or the producer is closed meanwhile, all later records fail with the same error without
+        being tried.
+
+        Raises IllegalArgumentException for arguments that are not iterable or not of the same length, and whatever an
+        iterable raises. If the error appears on the way, the records before it are sent first, and a note on the
+        exception gives their outcome. If the call is cancelled, it sends no more. Records in the accumulator by then
+        stay under way, ``flush`` waits for them, and their failures are logged.
+
+        A transaction fails if the call is cancelled before it has sent all its records, and cannot be committed while
+        records are still to be sent. The call sends nothing to the next transaction.
+        """
+        bulk = self._bulk_send(topic)
+        columns = Columns(values, keys=keys, partitions=partitions, timestamps_ms=timestamps_ms, headers=headers)
+        return await bulk.send(columns)
+
+    async def send_table(
+        self,
+        topic: str,
+        table: Any,
+        *,
+        value: str,
+        key: str | None = None,
+        headers: str | None = None,
+        partition: str | None = None,
+        timestamp: str | None = None,
+    ) -> BulkResult:
+        """``send_many`` for a table: a record for each row, made from the named columns, without a Python object each.
+
+        The table is anything with ``__arrow_c_stream__``: from pyarrow, polars or pandas (2.2 or newer), or a stream of
+        record batches, which is read as there is room. It is read through pyarrow, on the event loop. A source that
+        must wait for its batches or compute them should do so elsewhere: the table may also be an asynchronous iterable
+        of such tables or batches, each of which is awaited when there is room. Row numbers continue from one to the
+        next. If the columns of one are wrong, this is raised after the rows before it were sent.
+
+        ``value`` and ``key``: text or bytes of any kind, also as a dictionary. ``headers``: a list of structs of name
+        and value, or a map. ``partition``: integers. ``timestamp``: timestamps, dates, or integers in milliseconds.
+        Null means what None means to ``send``, and so does -1 for partition and timestamp. Columns are sent as they
+        are, without the producer's serializers; interceptors and the partitioner are called for every record.
+
+        Errors and cancellation are those of ``send_many``; indices are row numbers. Raises IllegalArgumentException
+        for a column that is missing or of the wrong type, before anything is sent.
+        """
+        bulk = self._bulk_send(topic, serialize=False)
+        roles = {"value": value, "key": key, "headers": headers, "partition": partition, "timestamp": timestamp}
+        is_stream = isinstance(table, AsyncIterable)
+        return await bulk.send(TableStream(table, **roles) if is_stream else TableColumns(table, **roles))
 
     def flush(self) -> Coroutine[Any, Any, None]:
         """Returns when everything accepted before the call has been delivered or has failed; ignores linger.ms.
@@ -302,12 +288,12 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         """
         self._affinity.check()
         self._hooks.check_outside("flush()")
-        return self._sender.flush()
+        return self._core.sender.flush()
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
         self._affinity.check()
-        return await self._sender.partitions_for(topic)
+        return await self._core.sender.partitions_for(topic)
 
     def explain(self, topic: str, partition: int) -> Explanation:
         """Why this partition's oldest batch not under way has not been sent, in words and as values.
@@ -320,7 +306,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         given: object = partition
         if not isinstance(given, int) or given < 0:
             raise IllegalArgumentException(f"partition is {partition!r}; it must be an int from 0 on")
-        return self._sender.explain(topic, partition)
+        return self._core.sender.explain(topic, partition)
 
     def metrics(self) -> MetricsSnapshot:
         """Kafka's producer metrics at this moment; see ``docs/metrics.md``."""
@@ -340,6 +326,69 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         state = "; ".join(self._state())
         return f"<{type(self).__name__} {config.client_id!r} of {printable(','.join(servers))}{others}: {state}>"
 
+    # Transactions (KIP-98); docs/transactions.md has the promises
+
+    async def init_transactions(self) -> None:
+        """Takes over the transactional.id: a producer that had it before is fenced, and its open transaction aborted.
+
+        Call it once, before the first transaction. TimeoutException after max.block.ms: calling again waits on.
+        """
+        await self._transactional("init_transactions()").init()
+
+    async def begin_transaction(self) -> None:
+        """Begins a transaction: it includes all records from now on. Sends nothing to a broker.
+
+        If the caller of an abort was cancelled, this waits for that abort to end, at most max.block.ms.
+        End the transaction within transaction.timeout.ms: otherwise the coordinator aborts it, and to commit it then
+        leaves the producer unusable.
+        """
+        await self._transactional("begin_transaction()").begin()
+
+    async def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group: ConsumerGroupMetadata | str,
+    ) -> None:
+        """Makes a group's offsets (of the next records to read) part of the transaction.
+
+        ``group`` is the consumer's membership in the group, or the id of a group without members (KIP-447).
+        """
+        metadata = ConsumerGroupMetadata(group) if isinstance(group, str) else group
+        await self._transactional("send_offsets_to_transaction()").send_offsets(offsets, metadata)
+
+    async def commit_transaction(self) -> None:
+        """Delivers every record of the transaction, and commits it.
+
+        TransactionAbortableException if a record could not be delivered: then abort. ProducerFencedException if a newer
+        producer has taken over. TimeoutException after max.block.ms: the commit continues, and calling again waits for
+        its end. Cancelling the waiting task does not undo the commit either.
+
+        InvalidTxnStateException, or ProducerFencedException with a broker before 4.0, if the transaction was open for
+        longer than transaction.timeout.ms: the coordinator has aborted it, and the producer is unusable. Close it, and
+        repeat the transaction with a new one.
+        """
+        await self._transactional("commit_transaction()").commit()
+
+    async def abort_transaction(self) -> None:
+        """Aborts the transaction: committed readers see none of its records, and unsent ones fail with
+        TransactionAbortedException.
+
+        Time-outs and cancellation as with :meth:`commit_transaction`.
+        """
+        await self._transactional("abort_transaction()").abort()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """A transaction: committed at the end of the block, aborted if that raises or is cancelled.
+
+        ::
+
+            async with producer.transaction():
+                producer.send("orders", b"value")
+        """
+        async with self._transactional("transaction()").block():
+            yield self
+
     # Within
 
     def _state(self) -> Iterator[str]:
@@ -352,33 +401,41 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         if self._affinity.forked:
             yield "started in another process"
             return
-        fatal = self._sender.fatal
+        fatal = self._core.sender.fatal
         if fatal is not None:
             yield f"failed: {type(fatal).__name__}: {str(fatal)[:_MOST_OF_AN_ERROR]}"
         else:
             yield "running" if self._closing is None else "closing"
-            if self._transactions is not None:
-                yield self._transactions.status.state.value
-        yield f"{counted(self._sender.pending(), 'batch has', 'batches have')} not ended"
-        if parked := len(self._lot):
-            missing = "a serializer, metadata or memory" if len(self._lot.serializing) else "metadata or memory"
+            if self._core.transactions is not None:
+                yield self._core.transactions.status.state.value
+        yield f"{counted(self._core.sender.pending(), 'batch has', 'batches have')} not ended"
+        if parked := len(self._core.lot):
+            missing = "a serializer, metadata or memory" if len(self._core.lot.serializing) else "metadata or memory"
             yield f"{counted(parked, 'record waits', 'records wait')} for {missing}"
 
-    def _make_sender(self) -> Sender:
-        """The Sender; a mock has another Sender, and another admission."""
-        return Sender(self._config, self._accumulator, self._lot, self._metrics, self._failures, self._random)
+    def _assemble(self) -> ProducerCore:
+        """The core; a mock has another Sender, and another admission."""
+        return assemble(self._inputs())
 
-    def _make_admission(self, loop: asyncio.AbstractEventLoop) -> Admission:
-        return Admission(
-            loop,
-            self._config,
-            self._accumulator,
-            self._lot,
-            self._sender,
-            self._hooks,
-            self._metrics,
-            self._failures,
-            check_place=self._affinity.check,
+    def _inputs(self) -> Inputs:
+        return Inputs(
+            self._config, self._hooks, self._metrics, self._clock, self._random or Random(), self._affinity.check
+        )
+
+    def _gauges(self) -> Gauges:
+        """The figures that are read, not counted; the producer may not be started."""
+        if self._affinity.loop is None:
+            return Gauges(buffer_available=self._config.buffer_memory)
+        core = self._core
+        return Gauges(
+            buffer_available=core.accumulator.pool.available,
+            waiting=len(core.lot.memory),
+            parked_bytes=core.lot.bytes,
+            parked_records=len(core.lot),
+            requests_in_flight=core.sender.requests_in_flight(),
+            metadata_time=core.sender.metadata_time(),
+            unreachable_since=core.sender.unreachable_since(),
+            failed=core.sender.fatal is not None,
         )
 
     def _one_by_one(self, *, serialize: bool) -> bool:
@@ -386,35 +443,37 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         return self._hooked if serialize else self._hooks.intercepts() or self._hooks.partitions()
 
     def _bulk_send(self, topic: str, *, serialize: bool = True) -> BulkSend:
+        """What carries out one bulk call; IllegalStateException if no call may be made here and now."""
         given: object = topic
         if not isinstance(given, str) or not given:
             raise IllegalArgumentException(f"the topic is {topic!r:.100}; it must be the name of one")
         self._affinity.check()
-        self._admission.check_open()
+        core = self._core
+        core.admission.check_open()
         hooked = self._one_by_one(serialize=serialize)
-        return BulkSend(topic, self._accumulator, self._admission, self._lot, hooked=hooked, serialize=serialize)
-
-    def _transactional_call_took(self, call: str, seconds: float) -> None:
-        self._metrics.transactional_call(call, seconds)
+        return BulkSend(topic, core.accumulator, core.admission, core.lot, hooked=hooked, serialize=serialize)
 
     def _seconds(self) -> float:
         loop = self._affinity.loop
         return 0.0 if loop is None else loop.time()
 
-    def _transactional(self, call: str) -> TransactionManager:
+    def _transactional(self, call: str) -> TimedTransactions:
+        """What carries out the call; IllegalStateException if the call is not allowed here and now."""
         self._affinity.check()
         self._hooks.check_outside(call)
         if self._closing is not None:
             raise IllegalStateException("the producer is closed; make a new one")
-        if self._transactions is None:
+        transactions = self._core.transactions
+        if transactions is None:
             raise IllegalStateException(f"{call} needs a transactional.id: make the producer with one")
-        return self._transactions
+        return TimedTransactions(transactions, self._metrics, self._core.loop.time)
 
 
-async def _after_a_turn(delivery: Delivery) -> Delivery:
-    await asyncio.sleep(0)
-    return delivery
+def core_of(producer: KafkaProducer[Any, Any]) -> ProducerCore:
+    """What a started producer consists of: for the face for threads, and for the Spark sink."""
+    return producer._core
 
 
-async def _refuse(error: Exception) -> Delivery:
-    raise error
+def hooks_of(producer: KafkaProducer[Any, Any]) -> Hooks:
+    """The user's code, which is there before the start."""
+    return producer._hooks

@@ -134,12 +134,14 @@ def _read_any(frame: bytes, version: i64) -> ProduceAnswer:
     answer.node_endpoints = response.node_endpoints
     for topic in response.responses:
         name = topic.topic_id.bytes if version >= FIRST_WITH_TOPIC_IDS else topic.name.encode()
-        for told in topic.partition_responses:
-            one = PartitionAnswer(name, told.index, told.error_code, told.base_offset, told.log_append_time_ms)
-            one.record_errors = told.record_errors
-            one.error_message = told.error_message
-            one.leader_id = told.current_leader.leader_id
-            one.leader_epoch = told.current_leader.leader_epoch
-            one.batches_to_retain = told.producer_state_batches_to_retain
+        for answered in topic.partition_responses:
+            one = PartitionAnswer(
+                name, answered.index, answered.error_code, answered.base_offset, answered.log_append_time_ms
+            )
+            one.record_errors = answered.record_errors
+            one.error_message = answered.error_message
+            one.leader_id = answered.current_leader.leader_id
+            one.leader_epoch = answered.current_leader.leader_epoch
+            one.batches_to_retain = answered.producer_state_batches_to_retain
             answer.partitions.append(one)
     return answer

@@ -152,8 +152,8 @@ class Struct:
         return all(getattr(self, field.name) == getattr(other, field.name) for field in fields(self))
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr)
-        return f"{type(self).__qualname__}({told})"
+        shown = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr)
+        return f"{type(self).__qualname__}({shown})"
 
 
 class Message(Struct):

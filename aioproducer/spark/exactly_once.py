@@ -15,6 +15,8 @@ from aioproducer.errors import (
     KafkaError,
     ProducerFencedException,
 )
+from aioproducer.producer.producer import core_of
+from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.spark.content_digest import ContentDigest
 from aioproducer.spark.decision import Decision, check_none_is_missing, check_order
 from aioproducer.spark.ledger import KafkaLedger, open_ledger
@@ -99,7 +101,8 @@ class _TaskRows:
                 await producer.send_offsets_to_transaction(
                     {options.marker_place: marker}, ledger.group_of(task.partition)
                 )
-                manager = producer._transactional("hold()")
+                manager = core_of(producer).transactions
+                assert isinstance(manager, TransactionManager)
                 second = manager.second_protocol
                 identity = await manager.hand_over()
             except KafkaError as error:  # closing the producer aborts the transaction

@@ -18,6 +18,8 @@ from aioproducer.errors import (
     ProducerFencedException,
     UnknownTopicOrPartitionException,
 )
+from aioproducer.producer.producer import core_of
+from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.spark.decision import Decision
 from aioproducer.spark.in_parallel import in_parallel
 from aioproducer.spark.marker import Marker
@@ -171,7 +173,8 @@ class KafkaDriversLedger(KafkaLedger):
         found = await self.transactions(states=[ONGOING])
         # After that: what begins when another driver has taken over is none of this one's business.
         driver = (await self.admin.describe_transactions([self.whole]))[self.whole]
-        manager = self._producer._transactional("left_open()")
+        manager = core_of(self._producer).transactions
+        assert isinstance(manager, TransactionManager)
         if driver is None or (driver.producer_id, driver.producer_epoch) != tuple(manager.identity):
             return []
         return [

@@ -105,9 +105,9 @@ class Delivery:
         waiter = Waiter()
         handover.waiters.add(waiter)
         try:
-            if not handover.call_soon(self._tell, waiter):
+            if not handover.call_soon(self._notify, waiter):
                 handover.refuse_the_rest()
-            elif not waiter.told.wait(timeout):
+            elif not waiter.ended.wait(timeout):
                 raise TimeoutError(f"the record was not delivered within {timeout} s; it stays under way")
         finally:
             waiter.left = True
@@ -120,11 +120,11 @@ class Delivery:
                 "the producer has ended, or this process was forked, before the record was delivered"
             )
 
-    def _tell(self, waiter: Waiter) -> None:
+    def _notify(self, waiter: Waiter) -> None:
         self._handover.take()
         place = self._place()
         if place is None:
-            waiter.told.set()
+            waiter.ended.set()
         else:
             place[0].add_waiter(place[1], waiter)
 

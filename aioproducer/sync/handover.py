@@ -11,17 +11,14 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome
 from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery
 from aioproducer.producer.accumulator.produce_result import WHOLE
 from aioproducer.producer.parking.parked_record import PARKED_COST
-from aioproducer.producer.producer import KafkaProducer
-from aioproducer.types import Headers
-
-if TYPE_CHECKING:
-    from aioproducer.sync.delivery import Delivery
+from aioproducer.producer.producer import KafkaProducer, core_of, hooks_of
+from aioproducer.types import Headers, ProducerRecord
 
 MOST: Final = 1000
 """Records that may be on their way before threads wait …"""
@@ -33,14 +30,24 @@ Record = tuple[Any, Any, Any, int | None, int | None, Headers | None]
 """Topic, value, key, partition, timestamp and headers: all immutable, and checked."""
 
 
+class Handed(Protocol):
+    """The delivery of a record, as the loop ends its way here."""
+
+    def placed(self, delivery: LoopDelivery) -> None:
+        """The producer has accepted the record."""
+
+    def refused(self, error: Exception) -> None:
+        """The producer has refused the record."""
+
+
 @final
 class Waiter:
     """A thread that waits for a record, with the interface of a future that ProduceResult expects."""
 
-    __slots__ = ("left", "told")
+    __slots__ = ("ended", "left")
 
     def __init__(self) -> None:
-        self.told = threading.Event()
+        self.ended = threading.Event()
         self.left = False
         """Ends the wait: a failure is then logged."""
 
@@ -48,17 +55,17 @@ class Waiter:
         return self.left
 
     def set_result(self, _: Any) -> None:
-        self.told.set()
+        self.ended.set()
 
     def set_exception(self, _: BaseException) -> None:
-        self.told.set()
+        self.ended.set()
 
 
 class Handover:
     """One per running producer. Every ``send`` reads ``rung``, ``full`` and ``queue``."""
 
     def __init__(self, producer: KafkaProducer[Any, Any], loop: asyncio.AbstractEventLoop) -> None:
-        self.queue: deque[tuple[Delivery, Record]] = deque()
+        self.queue: deque[tuple[Handed, Record]] = deque()
         self.rung = False
         """The loop was woken and has not drained the queue yet."""
         self.full = False
@@ -74,7 +81,7 @@ class Handover:
         self.patience = config.max_block_ms / 1000
         self._producer = producer
         self._loop = loop
-        self._serialized = producer._hooks.serializes
+        self._serialized = hooks_of(producer).serializes
         self._room = threading.Condition()
 
     # From threads
@@ -134,21 +141,23 @@ class Handover:
     ) -> LoopDelivery:
         producer = self._producer
         if self._serialized:
-            return producer._send_otherwise(topic, value, key, partition, timestamp_ms, headers, serialize=False)
+            record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
+            return core_of(producer).entry.send(record, serialize=False)
         return producer.send(topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers)
 
-    def _refuse(self, delivery: Delivery, record: Record, error: Exception) -> None:
+    def _refuse(self, delivery: Handed, record: Record, error: Exception) -> None:
         """There is no caller to raise to, so the delivery reports the error; it is also logged, in case nobody asks."""
         delivery.refused(error)
         cause = error if isinstance(error, KafkaError) else KafkaError(f"{type(error).__name__}: {error}")
         topic, partition = record[0], -1 if record[3] is None else record[3]
         ended = DeliveryError.of(cause, Outcome.NOT_SENT, (topic, partition))
-        self._producer._failures.failed(topic, partition, 1, ended, self._loop.time())
-        self._producer._admission.missing(cause)
+        core = core_of(self._producer)
+        core.failures.failed(topic, partition, 1, ended, self._loop.time())
+        core.admission.missing(cause)
 
     def _look_for_memory(self) -> None:
         """Unblocks threads, or makes them wait until the records now in line have been placed."""
-        lot = self._producer._lot
+        lot = core_of(self._producer).lot
         waiting = lot.memory if len(lot.memory) > 0 else lot.serializing
         self.full = len(waiting) > 0
         if self.full:
@@ -177,7 +186,7 @@ class Handover:
         self.refuse_the_rest()
         self._wake()
         for waiter in list(self.waiters):  # those that missed the loop's last drain
-            waiter.told.set()
+            waiter.ended.set()
 
     def abandon(self) -> None:
         """Called in a fork, whose parent has the loop: threads that do not exist here may hold locks."""

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
-from random import Random
 from typing import Any, Final, TypeVar
 
 try:
@@ -98,7 +97,6 @@ class LoopThread:
                 began.result()[1].end()
 
     async def _live(self, began: Future[tuple[BlockingPortal, Handover]]) -> None:
-        self._producer._random = Random()  # a separate one in each process that forked before the first use
         async with BlockingPortal() as portal:
             await self._producer.start()
             began.set_result((portal, Handover(self._producer, asyncio.get_running_loop())))

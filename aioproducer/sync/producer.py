@@ -14,13 +14,15 @@ from aioproducer.configs.config_def import INT_MAX, LONG_MAX, read_properties
 from aioproducer.configs.producer_config import ProducerConfig, with_serializers
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
+from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery
 from aioproducer.producer.accumulator.record_accumulator import as_bytes, check_headers
-from aioproducer.producer.admission.admission import fields_of
+from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.diagnosis.explanation import Explanation
 from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds
 from aioproducer.producer.hooks.pending_serialization import Later
 from aioproducer.producer.producer import KafkaProducer as LoopProducer
+from aioproducer.producer.producer import core_of, hooks_of
 from aioproducer.serializers import SerializerLike
 from aioproducer.sync import lifetime
 from aioproducer.sync.delivery import Delivery
@@ -64,7 +66,8 @@ class KafkaProducer(Generic[K, V]):
         **config: Unpack[ProducerConfigs],
     ) -> None:
         self._producer = self._make_producer(with_serializers(config, key_serializer, value_serializer))
-        hooks = self._producer._hooks
+        hooks = hooks_of(self._producer)
+        self._hooks = hooks
         self._serializes = hooks.serializes
         # The loop calls interceptors and partitioners and awaits serializers, so each record waits for the loop.
         self._hands_over = not (hooks.intercepts() or hooks.partitions() or hooks.asynchronous)
@@ -177,14 +180,14 @@ class KafkaProducer(Generic[K, V]):
         if handover is None:
             handover = self._running().handover
         if type(topic) is not str:
-            topic, value, key, partition, timestamp_ms, headers = fields_of(
+            topic, value, key, partition, timestamp_ms, headers = record_of(
                 topic, value, key, partition, timestamp_ms, headers
             )
         if not self._hands_over:
             return self._carry(handover, (topic, value, key, partition, timestamp_ms, headers), serialize=True)
         if self._serializes:
             try:
-                key, value, headers = self._producer._hooks.serialized(topic, key, value, headers)
+                key, value, headers = self._hooks.serialized(topic, key, value, headers)
             except Later as later:  # only the loop can await it: the serializer is called again there
                 later.serialization.drop()
                 return self._carry(handover, (topic, value, key, partition, timestamp_ms, headers), serialize=True)
@@ -225,10 +228,13 @@ class KafkaProducer(Generic[K, V]):
         delivery = Delivery(handover)
         if handover.on_loop():
             handover.take()
-            delivery.placed(self._producer._send_otherwise(*record, serialize=serialize))
+            delivery.placed(core_of(self._producer).entry.send(ProducerRecord(*record), serialize=serialize))
         else:
-            delivery.placed(self._call(self._producer._enqueue_otherwise, *record, serialize=serialize))
+            delivery.placed(self._call(self._enqueue, ProducerRecord(*record), serialize=serialize))
         return delivery
+
+    def _enqueue(self, record: ProducerRecord, *, serialize: bool) -> Awaitable[LoopDelivery]:
+        return core_of(self._producer).entry.enqueue(record, serialize=serialize)
 
     def send_many(
         self,

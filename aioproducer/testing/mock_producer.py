@@ -24,15 +24,22 @@ from aioproducer.metrics.metric_name import PRODUCER_GROUP
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import FORWARDED, WHOLE, ProduceResult
 from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.admission.record_entry import RecordEntry
+from aioproducer.producer.admission.serializer_lane import SerializerLane
+from aioproducer.producer.assembly import make_accumulator
+from aioproducer.producer.core import ProducerCore
+from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parked_record import ParkedRecord
+from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.producer import KafkaProducer
+from aioproducer.producer.transactions.record_control import RecordControl
 from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.serializers import SerializerLike
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_sender import MockSender
 from aioproducer.testing.mock_transactions import GroupOffsets, MockTransactions
 from aioproducer.type_variables import K, V
-from aioproducer.types import Headers, PartitionInfo, ProducerRecord
+from aioproducer.types import PartitionInfo, ProducerRecord
 
 _ALL_MEMORY = 2**62
 """Bytes: no record waits for memory."""
@@ -185,8 +192,8 @@ class MockProducer(KafkaProducer[K, V]):
 
     def fence_producer(self) -> None:
         """A newer producer has taken over: calls and records that have not ended fail with ProducerFencedException."""
-        transactions: Any = self._transactional("fence_producer()")
-        if not transactions.initialized():
+        _ = self._transactional("fence_producer()")
+        if not self._mock_transactions.initialized():
             raise IllegalStateException("fence_producer() was called, but init_transactions() was not")
         if self._mock.fatal is not None:
             raise self._mock.fatal.fresh()
@@ -221,7 +228,7 @@ class MockProducer(KafkaProducer[K, V]):
     def _mock(self) -> MockSender:
         if self._affinity.loop is None:
             raise IllegalStateException("the mock is not started: use async with, or await producer.start()")
-        sender: Any = self._sender
+        sender = self._core.sender
         assert isinstance(sender, MockSender)
         return sender
 
@@ -232,35 +239,67 @@ class MockProducer(KafkaProducer[K, V]):
             raise IllegalStateException("a mock without transactional_id= knows of no transactions")
         return transactions
 
-    def _make_sender(self) -> Any:
-        return MockSender(
-            self._accumulator,
-            self._lot,
-            self._metrics,
-            self._failures,
-            self._random,
+    def _assemble(self) -> ProducerCore:
+        inputs = self._inputs()
+        config, metrics, hooks = inputs.config, inputs.metrics, inputs.hooks
+        loop = asyncio.get_running_loop()
+
+        def fail_transaction(error: KafkaError) -> None:
+            if transactions is not None:
+                transactions.batch_failed(error)
+
+        failures = FailureLog(lambda: sender.failure_added())
+        accumulator = make_accumulator(
+            inputs, loop, lambda queue, batch: sender.batch_opened(queue, batch), lambda queue: False
+        )
+        lot = ParkingLot(
+            accumulator,
+            config.parked_memory,
+            failures,
+            metrics,
+            on_failed=fail_transaction,
+            wake=lambda: sender.look(),
+            on_serializing=lambda: lane.look(),
+            within_serializer=lambda: lane.within(),
+        )
+        transactions: MockTransactions | None = None
+        if config.transactional_id is not None:
+            control = RecordControl(
+                gate=lambda is_open: lot.open() if is_open else lot.shut(),
+                flush=lambda: sender.flush(),
+                give_up=lambda error: sender.give_up(error),
+                ready=lambda *queues: None,
+                fatal=lambda error: sender.fail(error),
+                passed=lambda: sender.flush(),
+            )
+            transactions = MockTransactions(config.transactional_id, self.errors, self._history, control)
+        sender = MockSender(
+            accumulator,
+            lot,
+            metrics,
+            failures,
+            inputs.random,
+            transactions,
             topics=self._topics,
             auto_complete=self._auto_complete,
-            transactional_id=self._config.transactional_id,
-            errors=self.errors,
-            history=self._history,
         )
-
-    def _make_admission(self, loop: asyncio.AbstractEventLoop) -> Admission:
-        sender: Any = self._sender
-        return _Recording(
+        admission = _Recording(
             self.errors,
             self._sent,
-            loop,
-            self._config,
-            self._accumulator,
-            self._lot,
+            config,
+            accumulator,
+            lot,
             sender,
-            self._hooks,
-            self._metrics,
-            self._failures,
-            check_place=self._affinity.check,
+            transactions,
+            hooks,
+            metrics,
+            failures,
+            check_place=inputs.check_place,
         )
+        lane = SerializerLane(lot, hooks, admission.serialized)
+        hooks.bind(loop, lambda: len(lot.serializing) > 0)
+        entry = RecordEntry(loop, accumulator, lot, admission)
+        return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane)
 
     def _sent(self, record: ProducerRecord) -> None:
         transactions = self._mock.transactions
@@ -291,28 +330,19 @@ class _Recording(Admission):
         self._sent = sent
 
     def let_in(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: Headers | None,
-        condition: Callable[[], Any] | None = None,
-        *,
-        serialize: bool = True,
+        self, given: ProducerRecord, condition: Callable[[], Any] | None = None, *, serialize: bool = True
     ) -> Delivery | ParkedRecord:
         self.check_open()
         try:
             self._errors.strike("send")
         except ApiException as error:  # where a real producer has it, too, it is the end of a delivery
-            raise DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1 if partition is None else partition)) from None
-        placed = super().let_in(topic, value, key, partition, timestamp_ms, headers, condition, serialize=serialize)
-        record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
+            where = (given.topic, -1 if given.partition is None else given.partition)
+            raise DeliveryError.of(error, Outcome.NOT_SENT, where) from None
+        placed = super().let_in(given, condition, serialize=serialize)
         if isinstance(placed, ParkedRecord):
-            placed.result.add_waiter(WHOLE, _WhenPlaced(placed.result, partial(self._sent, record)))
+            placed.result.add_waiter(WHOLE, _WhenPlaced(placed.result, partial(self._sent, given)))
         elif placed.outcome is None:
-            self._sent(record)
+            self._sent(given)
         return placed
 
 

@@ -21,10 +21,9 @@ from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.parking.enqueue_wait import notify_all_settled
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.tasks.own_task import start_task
-from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_transactions import MockTransactions
 from aioproducer.timing.time_slice import TimeSlice
-from aioproducer.types import PartitionInfo, ProducerRecord, TopicPartition
+from aioproducer.types import PartitionInfo, TopicPartition
 
 NODE = 0
 """Leads every partition."""
@@ -42,24 +41,19 @@ class MockSender:
         metrics: ProducerMetrics,
         failures: FailureLog,
         random: Random,
+        transactions: MockTransactions | None,
         *,
         topics: Mapping[str, int],
         auto_complete: bool,
-        transactional_id: str | None,
-        errors: MockErrors,
-        history: list[ProducerRecord],
     ) -> None:
         self.fatal: KafkaError | None = None
-        self.transactions: MockTransactions | None = None
+        self.transactions = transactions
         self._accumulator = accumulator
         self._lot = lot
         self._metrics = metrics
         self._failures = failures
         self._partitioning = Partitioning(random, adaptive=False)
         self._auto_complete = auto_complete
-        self._transactional_id = transactional_id
-        self._errors = errors
-        self._history = history
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._pending: deque[tuple[PartitionQueue, ProducerBatch]] = deque()
@@ -67,30 +61,13 @@ class MockSender:
         self._notifying: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = 0
-        lot.wake = self._look
         self._offsets: dict[TopicPartition, int] = {}
-        accumulator.on_open = self._batch_opened
-        failures.on_news = lambda: self._loop.call_soon(self._tell_failures)
         for name, partitions in topics.items():
             self._create(name, partitions)
 
     def start(self) -> None:
-        if self._transactional_id is None:
+        if self.transactions is None:
             self._lot.open()
-
-    def make_transactional(self) -> MockTransactions:
-        assert self._transactional_id is not None
-        self.transactions = MockTransactions(
-            self._transactional_id,
-            self._errors,
-            self._history,
-            gate=lambda is_open: self._lot.open() if is_open else self._lot.shut(),
-            flush=self.flush,
-            give_up=self._give_up,
-            fatal=self.fail,
-        )
-        self._lot.on_failed = self.transactions.batch_failed
-        return self.transactions
 
     # Topics
 
@@ -119,15 +96,15 @@ class MockSender:
         self._lot.place()
         if topic in self._lot.metadata:
             self._loop.call_soon(self._fail_without_partition, topic)
-        self._look()
+        self.look()
 
     def _fail_without_partition(self, topic: str) -> None:
         count = len(self._accumulator.topics[topic].queues)
         error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
         self._lot.fail_topic(topic, error)
-        self._look()
+        self.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Wakes callers whose records have been placed or have failed, and sees to max.block.ms of the others."""
         if self._lot.settled and (self._notifying is None or self._notifying.done()):
             self._notifying = start_task(
@@ -141,11 +118,12 @@ class MockSender:
     def _expire(self) -> None:
         # Topics are made when they are asked for, so only serializers can take that long.
         self._lot.expire(self._loop.time(), lambda topic, since: TimeoutException(f"no metadata for topic {topic!r}"))
-        self._look()
+        self.look()
 
     # Batches, and their ends
 
-    def _batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """The accumulator has a new batch, of one record."""
         self._pending.append((queue, batch))
         if (self._auto_complete or self._flushing) and not self._completing:
             self._completing = True
@@ -209,12 +187,17 @@ class MockSender:
             self._failures.failed(queue.topic, queue.partition, batch.count, ended, now)
         batch.result.fail(ended, aborted)
 
-    def _give_up(self, error: KafkaError) -> None:
+    def give_up(self, error: KafkaError) -> None:
+        """Fails every record that has not ended."""
         self._lot.fail_all(error)
         while self._pending:
             self._fail(*self._take_next(), error, Outcome.NOT_SENT, aborted=True)
 
-    def _tell_failures(self) -> None:
+    def failure_added(self) -> None:
+        """The log of failures has something to write."""
+        self._loop.call_soon(self._write_failures)
+
+    def _write_failures(self) -> None:
         self._failures.write(self._loop.time())
 
     async def flush(self) -> None:
@@ -241,8 +224,8 @@ class MockSender:
 
     def abort(self, error: KafkaError) -> None:
         self._lot.shut()
-        self._give_up(error)
-        self._look()
+        self.give_up(error)
+        self.look()
         self._failures.close(self._loop.time())
 
     async def stop(self, grace: float) -> None:

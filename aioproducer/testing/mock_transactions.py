@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.transactions.errors import FATAL_FOR_BATCHES
+from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES
 from aioproducer.producer.transactions.offsets import Offsets, check
+from aioproducer.producer.transactions.record_control import RecordControl
 from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.producer.transactions.status import TransactionStatus
 from aioproducer.testing.mock_errors import MockErrors
@@ -23,8 +23,7 @@ GroupOffsets = dict[str, dict[TopicPartition, OffsetAndMetadata]]
 
 
 class MockTransactions:
-    """What each state allows is as with a TransactionManager, and so is what ``gate``, ``flush``, ``give_up`` and
-    ``fatal`` mean.
+    """What each state allows is as with a TransactionManager; ``control`` is that of its records.
 
     ``history`` gets the records of a transaction when it is committed.
     """
@@ -34,11 +33,7 @@ class MockTransactions:
         transactional_id: str,
         errors: MockErrors,
         history: list[ProducerRecord],
-        *,
-        gate: Callable[[bool], None],
-        flush: Callable[[], Awaitable[None]],
-        give_up: Callable[[KafkaError], None],
-        fatal: Callable[[KafkaError], None],
+        control: RecordControl,
     ) -> None:
         self.status = TransactionStatus(transactional_id)
         self.records: list[ProducerRecord] = []
@@ -52,10 +47,7 @@ class MockTransactions:
         self.commits = 0
         self._errors = errors
         self._history = history
-        self._gate = gate
-        self._flush = flush
-        self._give_up = give_up
-        self._fatal = fatal
+        self._control = control
 
     async def init(self) -> None:
         self.status.require("init_transactions", S.UNINITIALIZED)
@@ -69,7 +61,7 @@ class MockTransactions:
         self.status.become(S.IN_TRANSACTION)
         self.last_end = None
         self.sent_offsets = False
-        self._gate(True)
+        self._control.gate(True)
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         check(offsets, group)
@@ -87,8 +79,8 @@ class MockTransactions:
         self.status.require_all_sent("commit_transaction")
         self._errors.strike("commit_transaction")
         self.status.become(S.COMMITTING)
-        self._gate(False)
-        await self._flush()
+        self._control.gate(False)
+        await self._control.flush()
         if self.status.state is not S.COMMITTING:  # a record has failed meanwhile
             raise self.status.failure()
         self.status.complete = True
@@ -102,8 +94,8 @@ class MockTransactions:
         self.status.require("abort_transaction", S.IN_TRANSACTION, S.ABORTABLE_ERROR)
         self._errors.strike("abort_transaction")
         self.status.become(S.ABORTING)
-        self._gate(False)
-        self._give_up(self.status.aborted())
+        self._control.gate(False)
+        self._control.give_up(self.status.aborted())
         self.status.error = None
         self._end(S.ABORTING)
 
@@ -129,17 +121,17 @@ class MockTransactions:
         if self.status.state is S.FATAL_ERROR:
             return
         if error.code in FATAL_FOR_BATCHES:
-            self._fatal(error)
+            self._control.fatal(error)
         elif self.status.goes_on():
             self.status.become(S.ABORTABLE_ERROR, error)
-            self._gate(False)
+            self._control.gate(False)
             asyncio.get_running_loop().call_soon(self._give_up_the_rest)
 
     def producer_failed(self, error: KafkaError) -> None:
         """The producer is of no further use."""
         if self.status.state is not S.FATAL_ERROR:
             self.status.become(S.FATAL_ERROR, error)
-            self._gate(False)
+            self._control.gate(False)
 
     def clear(self) -> None:
         """Forgets records and offsets, not the state."""
@@ -150,7 +142,7 @@ class MockTransactions:
 
     def _give_up_the_rest(self) -> None:
         if self.status.state is S.ABORTABLE_ERROR:
-            self._give_up(self.status.another_failed())
+            self._control.give_up(self.status.another_failed())
 
     def _end(self, how: TransactionState) -> None:
         self.records = []

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -19,8 +18,8 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ClusterAuthorizationException, InvalidRequestException, SecurityDisabledException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
+from tests.admin.clusters import QUICK
 
-QUICK: Any = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
 CONFIGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",

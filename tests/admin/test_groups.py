@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -13,9 +12,9 @@ from aioproducer.errors import GroupAuthorizationException, TimeoutException, Un
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from aioproducer.testing.fault_script import FaultScript
+from tests.admin.clusters import QUICK
 from tests.broker.raw_client import RawClient
 
-QUICK: Any = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 COMMITTED = OffsetAndMetadata(7, "a note", 3)
 
@@ -53,7 +52,7 @@ async def test_what_was_committed_and_what_was_not(admin: KafkaAdmin) -> None:
 
 
 @pytest.mark.parametrize("newest", [7, 8, 10])
-async def test_every_version_that_can_tell_what_is_stable(newest: int) -> None:
+async def test_stable_offsets_in_every_version_that_has_them(newest: int) -> None:
     async with EmbeddedCluster(2, newest_versions={ApiKey.OFFSET_FETCH: newest}) as cluster:
         cluster.create_topic("t", 2)
         await commit(cluster)
@@ -61,7 +60,7 @@ async def test_every_version_that_can_tell_what_is_stable(newest: int) -> None:
             assert await admin.list_consumer_group_offsets("g", [T0], require_stable=True) == {T0: COMMITTED}
 
 
-async def test_a_broker_that_cannot_tell_what_is_stable_is_not_asked() -> None:
+async def test_stable_offsets_need_a_newer_broker() -> None:
     async with EmbeddedCluster(2, newest_versions={ApiKey.OFFSET_FETCH: 6}) as cluster:
         cluster.create_topic("t", 2)
         await commit(cluster)
@@ -105,7 +104,7 @@ async def test_groups_of_every_node(admin: KafkaAdmin, cluster: EmbeddedCluster)
 
 
 @pytest.mark.parametrize("newest", [3, 5])
-async def test_groups_without_members_alone_where_brokers_can_tell(newest: int) -> None:
+async def test_only_groups_without_members_if_brokers_can_filter(newest: int) -> None:
     async with EmbeddedCluster(newest_versions={ApiKey.LIST_GROUPS: newest}) as cluster:
         cluster.create_topic("t", 2)
         await commit(cluster)

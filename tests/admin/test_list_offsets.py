@@ -21,14 +21,9 @@ from aioproducer.errors import (
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
 from aioproducer.testing.simulation.listening import listen_on_network
+from tests.admin.clusters import QUICK
 from tests.support.virtual_time import World, virtual
 
-QUICK: Any = {
-    "retry_backoff_ms": 1,
-    "retry_backoff_max_ms": 5,
-    "reconnect_backoff_ms": 1,
-    "reconnect_backoff_max_ms": 5,
-}
 LATEST, EARLIEST = OffsetSpec.latest(), OffsetSpec.earliest()
 
 

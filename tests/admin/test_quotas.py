@@ -40,7 +40,7 @@ async def admin(cluster: EmbeddedCluster) -> AsyncIterator[KafkaAdmin]:
         yield admin
 
 
-async def test_what_is_set_is_told(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+async def test_quotas_that_are_set_are_described(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
     assert await admin.describe_client_quotas() == {}
     assert await admin.alter_all_client_quotas(QUOTAS) == dict.fromkeys(QUOTAS)
     assert await admin.describe_client_quotas() == QUOTAS

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,8 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import InvalidTxnStateException, KafkaError, ProducerFencedException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
-
-QUICK: Any = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
+from tests.admin.clusters import QUICK
+from tests.support.inside import manager_of
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ async def test_open_transactions_are_listed_and_described(admin: KafkaAdmin, pro
 async def test_the_transaction_of_a_producer_that_is_gone_is_ended(
     cluster: EmbeddedCluster, admin: KafkaAdmin, producer: KafkaProducer, committed: bool
 ) -> None:
-    manager = producer._transactional("test")
+    manager = manager_of(producer)
     second, identity = manager.second_protocol, await manager.hand_over()
     await producer.close()
     assert await admin.list_transactions(states=["Ongoing"]) == ["x"]
@@ -82,7 +81,7 @@ async def test_a_coordinator_that_moves_is_looked_for(
     assert await admin.list_transactions(states=["Ongoing"]) == ["x"]
     faults.on(ApiKey.END_TXN).answer(ErrorCode.NOT_COORDINATOR)
     faults.on(ApiKey.END_TXN).answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-    manager = producer._transactional("test")
+    manager = manager_of(producer)
     second, identity = manager.second_protocol, await manager.hand_over()
     await admin.end_transaction("x", identity, committed=True, second_protocol=second)
     faults.on(ApiKey.END_TXN).answer(ErrorCode.INVALID_TXN_STATE)
@@ -93,7 +92,7 @@ async def test_a_coordinator_that_moves_is_looked_for(
 async def test_a_producer_that_is_fenced_can_do_nothing_more(
     cluster: EmbeddedCluster, admin: KafkaAdmin, producer: KafkaProducer
 ) -> None:
-    identity = producer._transactional("test").identity
+    identity = manager_of(producer).identity
     await admin.fence_producer("x", identity, 1000)
     assert await admin.list_transactions(states=["Ongoing"]) == []
     with pytest.raises(KafkaError, match=r"(?i)fenced|newer producer|took over|taken over"):
@@ -103,7 +102,7 @@ async def test_a_producer_that_is_fenced_can_do_nothing_more(
 async def test_a_producer_is_not_fenced_when_another_one_has_taken_over(
     cluster: EmbeddedCluster, admin: KafkaAdmin, producer: KafkaProducer
 ) -> None:
-    identity = producer._transactional("test").identity
+    identity = manager_of(producer).identity
     async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x") as newer:
         await newer.init_transactions()
         async with newer.transaction():

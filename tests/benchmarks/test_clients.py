@@ -17,7 +17,7 @@ from benchmarks.clients import CLIENTS
 from benchmarks.comparison import compare
 from benchmarks.curve_works import CURVE_WORKS
 from benchmarks.heartbeat import INTERVAL, Heartbeat
-from benchmarks.payload import FLIGHTS, HEADERS, TIME_SLICE, Payload, write_payload
+from benchmarks.payload import FLIGHTS, HEADERS, TURN, Payload, write_payload
 from benchmarks.python_process import python_command
 from benchmarks.quantiles import quantiles
 from benchmarks.worker_process import describe
@@ -186,8 +186,8 @@ def test_payload_of_flights(tmp_path: Path) -> None:
 
 def test_topics_take_turns(tmp_path: Path) -> None:
     write_payload(tmp_path / "values", 1)
-    topics = [topic for topic, _, _ in Payload(tmp_path / "values", ["a", "b"], keyed=False).records(3 * TIME_SLICE)]
-    assert topics == ["a"] * TIME_SLICE + ["b"] * TIME_SLICE + ["a"] * TIME_SLICE
+    topics = [topic for topic, _, _ in Payload(tmp_path / "values", ["a", "b"], keyed=False).records(3 * TURN)]
+    assert topics == ["a"] * TURN + ["b"] * TURN + ["a"] * TURN
 
 
 def test_works_are_named_as_they_are_listed() -> None:

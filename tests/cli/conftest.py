@@ -230,16 +230,16 @@ def run_on_terminal() -> Run:
     """Runs a command with a pseudo terminal as its standard input, output and error, which come back as one."""
 
     def run(*args: object) -> Result:
-        ours, theirs = pty.openpty()
+        ours, child = pty.openpty()
         with open(ours, "rb", buffering=0) as screen:
             process = subprocess.Popen(
                 [*COMMAND, *map(str, args)],
-                stdin=theirs,
-                stdout=theirs,
-                stderr=theirs,
+                stdin=child,
+                stdout=child,
+                stderr=child,
                 env=environment(TERM="xterm-256color", COLUMNS="100"),
             )
-            os.close(theirs)
+            os.close(child)
             seen = b""
             try:
                 while chunk := screen.read(65536):

@@ -62,7 +62,7 @@ async def transactions(servers: str, log: Path) -> None:
 
 
 async def records_with_a_log_in_a_topic(servers: str) -> None:
-    """Ten; the log tells of one more."""
+    """Ten records; the delivery log has one more."""
     lost = {"stream": "u", "counter": 11, "time_ms": 1, "topic": "orders", "partition": 1, "offset": 5000}
     async with KafkaProducer(bootstrap_servers=servers) as carrier:
         log = DeliveryLog(TopicSink(carrier, "deliveries"), stream_id="u")

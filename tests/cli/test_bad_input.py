@@ -29,7 +29,7 @@ def lines(tmp_path: Path) -> Path:
 
 
 def check(result: Result, failed: Path, kept: bytes | None, *, outcome: str = "not_sent", cause: str = "") -> None:
-    """The status is 1, a few lines tell why, and exactly this is kept."""
+    """The status is 1, a few lines say why, and exactly these records are kept."""
     assert result.status == 1
     assert 1 <= len(result.err.splitlines()) <= 6
     if kept is None:

@@ -30,7 +30,7 @@ def first_line(process: subprocess.Popen[bytes]) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_runs_until_it_is_told_to_stop(start_process: Start, number: signal.Signals) -> None:
+def test_it_runs_until_a_signal_stops_it(start_process: Start, number: signal.Signals) -> None:
     process = start_process("broker", "--port", 0, "--brokers", 2, "-X", "num.partitions=3")
     servers = first_line(process)
     assert servers.count("127.0.0.1:") == 2
@@ -60,7 +60,7 @@ def test_listeners_have_their_ports(start_process: Start, run: Run) -> None:
 
     refused = run("broker", "--port", 9092, "-X", f"listeners={listeners}", "-X", protocols)
     assert refused.status == 2
-    assert "the config listeners has the ports" in refused.err
+    assert "the config listeners names the ports" in refused.err
     refused = run("broker", "-X", f"listeners={listeners}")
     assert refused.status == 2
     assert "add INTERNAL:PLAINTEXT" in refused.err
@@ -242,7 +242,7 @@ def test_it_waits_for_nothing_that_it_does_not_need() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_it_is_small(start_process: Start) -> None:
+def test_it_takes_little_memory(start_process: Start) -> None:
     """Well under 100 MB when it can be connected to and has been, three nodes of it."""
     process = start_process("broker", "--port", 0, "--brokers", 3)
     servers = first_line(process)

@@ -91,7 +91,7 @@ def test_against_a_cluster_that_is_there(run: Run, cluster: Cluster) -> None:
     assert cluster.topics() == ["t"]
 
 
-# The proof can fail: what the reader tells is not what is in the log.
+# The proof can fail: the reader returns other records than the log has.
 
 
 def missing(records: list[Record]) -> list[Record]:
@@ -121,20 +121,20 @@ def swapped(records: list[Record]) -> list[Record]:
             doubled,
             [
                 "10 records were sent and 11 read",
-                "partition 0: 1 record is there more often than sent, first at offset 3",
+                "partition 0: 1 record is in the log more often than sent, first at offset 3",
             ],
         ),
         (
             changed,
             [
                 "partition 0: 1 record is missing, first number 3 of those sent",
-                "partition 0: 1 record is there that was never sent so, first at offset 3",
+                "partition 0: 1 record is in the log but never sent, first at offset 3",
             ],
         ),
         (swapped, ["partition 0: 2 records are not in the order of sending, first at offset 3"]),
     ],
 )
-def test_what_differs_is_told(
+def test_differences_are_reported(
     run: Run,
     cluster: Cluster,
     monkeypatch: pytest.MonkeyPatch,
@@ -150,8 +150,8 @@ def test_what_differs_is_told(
     result = run("demo", "--records", 10, "--partitions", 1, "--bootstrap-server", cluster.servers)
     assert result.status == 1
     assert "Every record arrived" not in result.out
-    *told, left = result.err.splitlines()[1:]
-    assert told == sentences
+    *reported, left = result.err.splitlines()[1:]
+    assert reported == sentences
     topic = cluster.topics()[0]
     assert left == f"Topic {topic} is left for you to look at."
     assert len(cluster.values(topic)) == 10
@@ -189,7 +189,7 @@ def test_without_idempotence_the_same_trouble_doubles_records_and_is_found(
     assert result.status == 1
     assert "Every record arrived" not in result.out
     assert re.search("500 records were sent and [0-9]{3,4} read", result.err)
-    assert "there more often than sent" in result.err
+    assert "in the log more often than sent" in result.err
 
 
 def test_records_that_are_not_delivered(run: Run, tmp_path: Path) -> None:

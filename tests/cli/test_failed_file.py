@@ -43,7 +43,7 @@ def test_nothing_kept_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["failed", "failed.reasons.ndjson"])
 def test_what_was_kept_before_is_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("kept")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         FailedFile(tmp_path / "failed")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
 
@@ -51,7 +51,7 @@ def test_what_was_kept_before_is_not_overwritten(tmp_path: Path, name: str) -> N
 def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         FailedFile(tmp_path / "nosuch" / "failed")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         FailedFile(tmp_path)
     name = "x" * 250  # with the suffix it is too long for a file's name
     with pytest.raises(OSError, match="File name too long"):

@@ -95,7 +95,7 @@ async def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         ("x.gz", Format.LINES),
     ],
 )
-def test_the_suffix_tells_the_format(name: str, format: Format) -> None:
+def test_the_suffix_names_the_format(name: str, format: Format) -> None:
     assert Format.of(name) is format
 
 
@@ -152,13 +152,13 @@ def test_the_key_of_ndjson(value: str, key: bytes | None) -> None:
     [
         (b"{", "invalid JSON", "Expecting property name"),
         (b"{} {}", "invalid JSON", "Extra data"),
-        (b'{"k": NaN}', "invalid JSON", "NaN is no JSON value"),
+        (b'{"k": NaN}', "invalid JSON", "NaN is not a JSON value"),
         (b'{"k": "\xff"}', "invalid JSON", "utf-8"),
         (b'{"k": "\\ud800"}', "invalid JSON", "surrogates"),
         (b"[" * 100_000, "invalid JSON", "recursion"),
         (b"{}", "no key", "the object has no field 'k'"),
-        (b"[1]", "no key", "a list and no object"),
-        (b"null", "no key", "a NoneType and no object"),
+        (b"[1]", "no key", "a list, not an object"),
+        (b"null", "no key", "a NoneType, not an object"),
     ],
 )
 def test_bad_ndjson(line: bytes, cause: str, detail: str) -> None:

@@ -43,7 +43,7 @@ def test_nobody_waits_for_who_does_not_read_and_what_is_dropped_is_counted(monke
     go_on.set()
     monkeypatch.setattr(log_lines, "PATIENCE", 10)
     lines.close()
-    assert written == ["a", "warning: 3 lines of the log were dropped, as nobody read them in time", "b", "c", "d"]
+    assert written == ["a", "warning: 3 log lines were dropped, because nobody read them in time", "b", "c", "d"]
 
 
 @contextmanager

@@ -220,13 +220,13 @@ def test_output_is_that_of_kafkas_tool(run: Run, cluster: Cluster) -> None:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"NOT CHECKED against Kafka's own tool: {missing}")
-    theirs = asyncio.run(tools.run("org.apache.kafka.tools.ProducerPerformance", *options)).stdout.decode()
+    kafkas = asyncio.run(tools.run("org.apache.kafka.tools.ProducerPerformance", *options)).stdout.decode()
     ours = run("perf", *options)
     assert ours.status == 0
-    assert set(shapes(ours.out)) == set(shapes(theirs))
-    assert shapes(ours.out)[0] == shapes(theirs)[0]
-    assert shapes(ours.out)[-2:] == shapes(theirs)[-2:]
-    our_metrics, their_metrics = metric_lines(ours.out), metric_lines(theirs)
+    assert set(shapes(ours.out)) == set(shapes(kafkas))
+    assert shapes(ours.out)[0] == shapes(kafkas)[0]
+    assert shapes(ours.out)[-2:] == shapes(kafkas)[-2:]
+    our_metrics, their_metrics = metric_lines(ours.out), metric_lines(kafkas)
     both = our_metrics.keys() & their_metrics.keys()
     assert len(both) > 50
     for metrics in (our_metrics, their_metrics):

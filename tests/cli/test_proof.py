@@ -48,14 +48,14 @@ def test_a_missing_record(at: int) -> None:
 def test_a_doubled_record(at: int) -> None:
     assert proof_of(RECORDS, [*RECORDS[: at + 1], *RECORDS[at:]]).differences() == [
         "20 records were sent and 21 read",
-        f"partition 4: 1 record is there more often than sent, first at offset {at + 1}",
+        f"partition 4: 1 record is in the log more often than sent, first at offset {at + 1}",
     ]
 
 
 def test_a_record_doubled_much_later() -> None:
     assert proof_of(RECORDS, [*RECORDS, RECORDS[2]]).differences() == [
         "20 records were sent and 21 read",
-        "partition 4: 1 record is there more often than sent, first at offset 20",
+        "partition 4: 1 record is in the log more often than sent, first at offset 20",
     ]
 
 
@@ -64,7 +64,7 @@ def test_a_record_doubled_much_later() -> None:
 def test_a_changed_record(at: int, changed: tuple[bytes | None, bytes]) -> None:
     assert proof_of(RECORDS, [*RECORDS[:at], changed, *RECORDS[at + 1 :]]).differences() == [
         f"partition 4: 1 record is missing, first number {at} of those sent",
-        f"partition 4: 1 record is there that was never sent so, first at offset {at}",
+        f"partition 4: 1 record is in the log but never sent, first at offset {at}",
     ]
 
 
@@ -87,13 +87,13 @@ def test_swapped_and_missing() -> None:
 def test_a_hole_in_the_offsets() -> None:
     offsets = [*range(10), *range(11, 21)]
     assert proof_of(RECORDS, RECORDS, offsets=offsets).differences() == [
-        "partition 4: offsets are not contiguous: 11 was read where 10 was due"
+        "partition 4: offsets are not contiguous: 11 was read where 10 was expected"
     ]
 
 
 def test_a_log_that_begins_late() -> None:
     assert proof_of(RECORDS, RECORDS, offsets=list(range(5, 25))).differences() == [
-        "partition 4: offsets are not contiguous: 5 was read where 0 was due"
+        "partition 4: offsets are not contiguous: 5 was read where 0 was expected"
     ]
 
 
@@ -125,7 +125,7 @@ def test_a_record_in_another_partition() -> None:
     proof.add_read(1, 0, *RECORDS[1])
     assert proof.differences() == [
         "partition 0: 1 record is missing, first number 1 of those sent",
-        "partition 1: 1 record is there that was never sent so, first at offset 0",
+        "partition 1: 1 record is in the log but never sent, first at offset 0",
     ]
 
 
@@ -137,7 +137,7 @@ def test_a_key_in_two_partitions() -> None:
     assert proof.differences() == ["1 keys are in several partitions, b'k' for one"]
 
 
-def test_records_of_the_same_content_are_told_apart_by_their_number_only() -> None:
+def test_of_equal_records_only_the_number_counts() -> None:
     same = [(None, b"x")] * 5
     assert proof_of(list(same), list(same)).differences() == []
     assert proof_of(list(same), list(same[:4])).differences() == [

@@ -121,7 +121,7 @@ def test_committed_records_alone(read: Run, cluster: Cluster) -> None:
         (["t", "--from", "soon"], 2, "'soon' is neither earliest, latest"),
         (["t", "-n", 0], 2, "'-n'"),
         (["t", "-X", "fetch.min.byte=1"], 2, "unknown reader config 'fetch.min.byte'; did you mean 'fetch.min.bytes'?"),
-        (["p", "--from", 0], 1, "an offset is one of a single partition: name that with --partition"),
+        (["p", "--from", 0], 1, "an offset belongs to one partition: name it with --partition"),
     ],
 )
 def test_mistakes(read: Run, cluster: Cluster, arguments: list[object], status: int, message: str) -> None:

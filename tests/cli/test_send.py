@@ -45,11 +45,11 @@ def test_lines_of_a_file(send: Run, cluster: Cluster, tmp_path: Path) -> None:
     result = send("t", file)
     assert (result.status, result.err) == (0, "")
     assert cluster.values("t") == [b"a", b"b", b"", b"\xff\x00"]
-    told = facts(result.out)
-    assert told["records"] == "4"
-    assert told["bytes"] == "4 bytes of keys and values"
-    assert told["batches"] == "1, 4.0 records each"
-    assert told.keys() == {"records", "bytes", "seconds", "throughput", "batches", "acknowledged"}
+    reported = facts(result.out)
+    assert reported["records"] == "4"
+    assert reported["bytes"] == "4 bytes of keys and values"
+    assert reported["batches"] == "1, 4.0 records each"
+    assert reported.keys() == {"records", "bytes", "seconds", "throughput", "batches", "acknowledged"}
 
 
 @pytest.mark.parametrize("arguments", [["t"], ["t", "-"]])
@@ -149,7 +149,7 @@ def test_what_was_kept_is_not_overwritten(send: Run, cluster: Cluster, tmp_path:
     for file in ("-", failed):
         result = send("t", file, "--failed", failed, input=b"a\n")
         assert (result.status, result.out) == (1, "")
-        assert "is there already" in result.err
+        assert "exists already" in result.err
     assert failed.read_text() == "kept\n"
     assert cluster.values("t") == []
 
@@ -244,7 +244,7 @@ def test_ctrl_c_delivers_what_was_read(start_process: Start, cluster: Cluster) -
     assert process.stdin is not None
     process.stdin.write(b"a\nb\nc")  # the third is not at its end
     process.stdin.flush()
-    # Nothing tells from outside that the lines were read: linger keeps them. A batch that is full does.
+    # From outside, only a full batch shows that lines were read: linger keeps the others.
     process.stdin.write(b"\n" + b"x" * 20_000 + b"\n")
     process.stdin.flush()
     cluster.wait_for("t", 3)
@@ -255,7 +255,7 @@ def test_ctrl_c_delivers_what_was_read(start_process: Start, cluster: Cluster) -
     assert cluster.values("t") == [b"a", b"b", b"c", b"x" * 20_000]
     assert facts(out.decode())["records"] == "4"
     assert err.decode().splitlines() == [
-        "Delivering what was read; Ctrl-C again gives it up.",
+        "Delivering what was read; a second Ctrl-C stops that.",
         "Interrupted after line 4: the rest of the input was not sent.",
     ]
 

@@ -14,10 +14,10 @@ class Failed:
     """Told what failed."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, str, Outcome]] = []
+        self.reported: list[tuple[int, str, Outcome]] = []
 
     def __call__(self, origin: int, error: KafkaError, outcome: Outcome) -> None:
-        self.told.append((origin, type(error).__name__, outcome))
+        self.reported.append((origin, type(error).__name__, outcome))
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ async def test_what_is_delivered_is_counted(producer: KafkaProducer) -> None:
     assert (sending.tally.delivered, sending.tally.delivered_bytes) == (201, 200 * 8 + 1)
     assert sending.tally.latencies.quantile(0.5) is not None
     assert sending.broken is None
-    assert failed.told == []
+    assert failed.reported == []
 
 
-async def test_what_is_refused_at_once_is_told(producer: KafkaProducer) -> None:
+async def test_an_immediate_refusal_is_reported(producer: KafkaProducer) -> None:
     failed = Failed()
     sending: Sending[int] = Sending(producer, "t", on_failed=failed)
     assert await sending.send(1, None, bytes(2000)) is None
@@ -51,10 +51,10 @@ async def test_what_is_refused_at_once_is_told(producer: KafkaProducer) -> None:
     await producer.flush()
     sending.settle()
     assert sending.tally.delivered == 1
-    assert failed.told == [(1, "RecordTooLargeException", Outcome.NOT_SENT)]
+    assert failed.reported == [(1, "RecordTooLargeException", Outcome.NOT_SENT)]
 
 
-async def test_what_fails_later_is_told(producer: KafkaProducer) -> None:
+async def test_a_later_failure_is_reported(producer: KafkaProducer) -> None:
     failed = Failed()
     sending: Sending[int] = Sending(producer, "t", partition=0, on_failed=failed)
     await producer.partitions_for("t")
@@ -63,10 +63,10 @@ async def test_what_fails_later_is_told(producer: KafkaProducer) -> None:
     await producer.close(0)
     sending.settle()
     assert sending.tally.delivered == 0
-    assert [origin for origin, _, _ in failed.told] == [0, 1, 2]
+    assert [origin for origin, _, _ in failed.reported] == [0, 1, 2]
     assert await sending.send(3, None, b"") is None
     assert sending.broken is not None
-    assert failed.told[-1] == (3, "IllegalStateException", Outcome.NOT_SENT)
+    assert failed.reported[-1] == (3, "IllegalStateException", Outcome.NOT_SENT)
 
 
 async def test_what_is_kept_is_bounded_by_what_is_under_way(

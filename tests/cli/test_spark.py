@@ -107,8 +107,8 @@ def test_a_write_that_is_in_order(query: Query) -> None:
     assert "transactions  2 committed" in shown
     assert "A run of epoch 0 writes nothing, and compares its rows" in shown
     assert "A run of epoch 1 writes all rows\n" in shown
-    for action in ("finish", "abort"):
-        assert "Nothing" in query(action, "--yes")
+    for action, which in (("finish", "decided"), ("abort", "undecided")):
+        assert f"No {which} transaction is open" in query(action, "--yes")
 
 
 def test_the_checkpoint_names_the_query_and_its_next_epoch(query: Query) -> None:
@@ -130,7 +130,7 @@ def test_a_decision_is_finished_if_that_is_wanted(query: Query) -> None:
     assert "; commits 3 transactions of epoch 0" in shown
     planned = query("finish")
     assert "Commits 3 transactions of epoch 0:\n    aioproducer-query-0.0\n" in planned
-    assert "Nothing was changed; the option --yes does it" in planned
+    assert "Nothing was changed; do it with --yes" in planned
     assert query.read() == []
     assert "transactions  3 committed" in query("finish", "--yes")
     assert query.read() == ["a", "b", "c", "d"]
@@ -183,8 +183,8 @@ def test_an_epoch_that_is_incomplete_in_partitions_that_cannot_be_made_again(
     query("mark", "--epoch", marked, "--yes", status=1)  # what is decided and open would be lost
     assert "transactions  2 committed, 1 lost" in query("finish", "--yes", status=1)
     again = query.attempts(0, OTHERWISE)
-    told = query.failure_of(commit(query.options, 0, again), EpochIncompleteException)
-    assert "aioproducer spark show query --topic t --bootstrap-server 127.0.0.1:" in told
+    message = query.failure_of(commit(query.options, 0, again), EpochIncompleteException)
+    assert "aioproducer spark show query --topic t --bootstrap-server 127.0.0.1:" in message
     assert "Sets the marker to epoch" in query("mark", "--epoch", marked)
     assert "1 lost" in query("show", status=1), "nothing was changed"
     query("mark", "--epoch", marked, "--yes")
@@ -205,8 +205,8 @@ def test_markers_of_an_epoch_that_is_written_anew_prove_nothing(query: Query) ->
 
 def test_a_missing_marker_is_set(query: Query) -> None:
     attempt = attempts(query.options, 4, PARTS)
-    told = query.failure_of(attempt, MissingMarkerException)
-    assert "aioproducer spark show query --topic t" in told
+    message = query.failure_of(attempt, MissingMarkerException)
+    assert "aioproducer spark show query --topic t" in message
     query("mark", "--epoch", 3, "--yes")
     query.run_again(4, PARTS)
     query.run_again(4, OTHERWISE)
@@ -216,8 +216,8 @@ def test_a_missing_marker_is_set(query: Query) -> None:
 def test_rows_that_differ_are_accepted(query: Query) -> None:
     query.write(0, ["a"])
     other = query.attempts(0, {0: ["other"]})
-    told = query.failure_of(commit(query.options, 0, other), MarkerMismatchException)
-    assert "aioproducer spark show query" in told
+    message = query.failure_of(commit(query.options, 0, other), MarkerMismatchException)
+    assert "aioproducer spark show query" in message
     query("mark", "--epoch", 0, "--yes")
     query.run_again(0, {0: ["other"]})
     assert "whatever rows it has, because its marker was set by hand" in query("show")
@@ -256,8 +256,8 @@ def test_batches_have_a_write_id(cluster: Cluster, run: Run) -> None:
     )
     from aioproducer.spark.way_out import command
 
-    told = command(options, "the orders")
-    assert told == (
+    text = command(options, "the orders")
+    assert text == (
         f"aioproducer spark show --write-id 'the orders' --topic t --prefix p --bootstrap-server {cluster.servers}"
     )
     shown = run("spark", "show", "--write-id", "the orders", "--topic", "t", "--prefix", "p",

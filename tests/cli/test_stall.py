@@ -31,7 +31,7 @@ def test_nothing_is_said_while_records_get_through(producer: Any) -> None:
     assert [watch.look(now * 0.2, now, 1) for now in range(1000)] == [None] * 1000
 
 
-def test_each_reason_is_told_once(producer: Any) -> None:
+def test_each_reason_is_reported_once(producer: Any) -> None:
     watch = StallWatch(producer, "t")
     producer.reasons = [Reason.NO_LEADER, Reason.NOTHING, Reason.NO_LEADER, Reason.NO_LEADER]
     assert watch.look(0, 7, 4) is None

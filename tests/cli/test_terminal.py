@@ -54,7 +54,7 @@ def test_warnings_of_the_package_are_shown(capsys: Capture) -> None:
     with Terminal().logging():
         logger.info("not this")
         logger.warning("%s cannot be reached", "x:1")
-        logging.getLogger("aioproducer.producer.diagnosis.failure_log").error("told in the report")
+        logging.getLogger("aioproducer.producer.diagnosis.failure_log").error("in the report already")
     assert capsys.readouterr() == ("", "warning: x:1 cannot be reached\n")
     assert logging.getLogger("aioproducer").handlers == []
     assert logging.getLogger("aioproducer").propagate

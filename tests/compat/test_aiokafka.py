@@ -94,7 +94,7 @@ def test_it_may_be_made_while_no_loop_runs() -> None:
         runner.run(use(producer, cluster))
 
 
-async def test_another_loop_than_it_was_made_for_is_told() -> None:
+async def test_another_loop_than_its_own_is_an_error() -> None:
     other = asyncio.new_event_loop()
     with pytest.warns(DeprecationWarning, match="'loop'"):
         producer = AIOKafkaProducer(loop=other)
@@ -182,11 +182,11 @@ async def test_futures_are_futures() -> None:
         assert seen == [2]
 
 
-async def test_with_acks_0_there_is_nothing_to_tell() -> None:
+async def test_with_acks_0_futures_end_with_none() -> None:
     async with a_cluster() as cluster, make(cluster, acks=0) as producer:
         futures = [await producer.send("t", b"value", partition=partition) for partition in (0, 1)]
-        told: list[Any] = await asyncio.gather(*futures)
-        assert told == [None, None]
+        results: list[Any] = await asyncio.gather(*futures)
+        assert results == [None, None]
         assert await producer.send_and_wait("t", b"value", partition=0) is None
 
 

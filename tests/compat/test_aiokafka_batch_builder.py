@@ -20,22 +20,22 @@ RECORDS = st.tuples(
 @settings(max_examples=50)
 @given(st.lists(RECORDS, max_size=6))
 def test_it_takes_what_aiokafkas_takes(records: list[Any]) -> None:
-    theirs = pytest.importorskip("aiokafka.record.default_records", reason="aiokafka is not installed")
+    aiokafka_records = pytest.importorskip("aiokafka.record.default_records", reason="aiokafka is not installed")
     mine = BatchBuilder(SIZE)
     # In Python: the extension module leaves the last byte of a batch free.
-    other = theirs._DefaultRecordBatchBuilderPy(2, 0, 0, -1, -1, 0, SIZE)
+    other = aiokafka_records._DefaultRecordBatchBuilderPy(2, 0, 0, -1, -1, 0, SIZE)
     for offset, (key, value, timestamp, headers) in enumerate(records):
-        told = mine.append(key=key, value=value, timestamp=timestamp, headers=headers)
+        appended = mine.append(key=key, value=value, timestamp=timestamp, headers=headers)
         expected = other.append(offset, timestamp, key, value, headers)
         if expected is None:
-            assert told is None
+            assert appended is None
             break
-        assert told == (expected.offset, expected.size, expected.timestamp)
+        assert appended == (expected.offset, expected.size, expected.timestamp)
     assert mine.size() == other.size()
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"key": 1}, "the key is of type int"),
         ({"value": "text"}, "the value is of type str"),
@@ -44,11 +44,13 @@ def test_it_takes_what_aiokafkas_takes(records: list[Any]) -> None:
         ({"headers": [("name", "text")]}, "a header is"),
     ],
 )
-def test_what_cannot_be_sent_is_a_type_error_and_leaves_the_batch_as_it_was(wrong: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_sent_is_a_type_error_and_leaves_the_batch_unchanged(
+    wrong: dict[str, Any], message: str
+) -> None:
     batch = BatchBuilder(SIZE)
     batch.append(key=b"key", value=b"value", timestamp=1)
     before = batch.size()
-    with pytest.raises(TypeError, match=told):
+    with pytest.raises(TypeError, match=message):
         batch.append(**{"key": b"key", "value": b"value", "timestamp": 1, **wrong})
     assert (batch.size(), batch.record_count(), batch.closed()) == (before, 1, False)
 

@@ -18,10 +18,10 @@ def config_of(**arguments: Any) -> ProducerConfig:
 
 
 def test_it_has_every_argument_of_aiokafkas_with_its_default() -> None:
-    theirs = inspect.signature(aiokafka.AIOKafkaProducer).parameters
+    aiokafkas = inspect.signature(aiokafka.AIOKafkaProducer).parameters
     ours = inspect.signature(AIOKafkaProducer).parameters
-    assert set(ours) == {*theirs, "config"}
-    defaults = {name: parameter.default for name, parameter in theirs.items()}
+    assert set(ours) == {*aiokafkas, "config"}
+    defaults = {name: parameter.default for name, parameter in aiokafkas.items()}
     # Objects that stand for what is chosen by itself.
     for name in ("acks", "partitioner"):
         assert type(AIOKafkaProducer(**{name: defaults.pop(name)})) is AIOKafkaProducer

@@ -29,7 +29,7 @@ from aioproducer.errors import (
 )
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
-theirs = pytest.importorskip("aiokafka.errors")
+aiokafka_errors = pytest.importorskip("aiokafka.errors")
 
 NAMES = sorted(errors._TREE)
 
@@ -73,7 +73,7 @@ def lineage(kind: type) -> list[str]:
 
 
 def test_they_are_aiokafkas_own() -> None:
-    assert all(getattr(errors, name) is getattr(theirs, name) for name in NAMES)
+    assert all(getattr(errors, name) is getattr(aiokafka_errors, name) for name in NAMES)
     assert RecordMetadata is aiokafka.structs.RecordMetadata
     assert TopicPartition is aiokafka.TopicPartition
     assert set(NAMES) <= set(dir(errors))
@@ -84,7 +84,7 @@ def test_they_are_aiokafkas_own() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_where_aiokafka_is_not_installed_they_are_like_its_own(own: ModuleType, name: str) -> None:
     mine: Any = getattr(own, name)
-    its: Any = getattr(theirs, name)
+    its: Any = getattr(aiokafka_errors, name)
     assert mine is not its
     assert lineage(mine) == lineage(its)
     for flag in ("errno", "retriable", "invalid_metadata"):
@@ -99,7 +99,7 @@ def test_brokers_errors_have_aiokafkas_numbers(code: ErrorCode) -> None:
     translated: Any = errors.translated(error_for(code, "why"))
     known = code in errors._NUMBERED and type(error_for(code, "")).__name__ != "UnnamedApiException"
     assert translated.errno == (code if known else -1)
-    assert isinstance(translated, theirs.for_code(code if known else -1))
+    assert isinstance(translated, aiokafka_errors.for_code(code if known else -1))
     assert "why" in str(translated)
 
 
@@ -136,10 +136,10 @@ def test_every_error_has_one_in_its_place(error: KafkaError, names: set[str]) ->
     assert str(error) in str(translated)
 
 
-def test_a_time_out_is_told_by_the_name_that_is_known() -> None:
+def test_a_time_out_has_the_name_that_its_caller_knows() -> None:
     translated = errors.translated(late(("no leader", 5)), late="UnknownTopicOrPartitionError")
-    assert isinstance(translated, theirs.UnknownTopicOrPartitionError)
-    assert isinstance(translated, theirs.KafkaTimeoutError)
+    assert isinstance(translated, aiokafka_errors.UnknownTopicOrPartitionError)
+    assert isinstance(translated, aiokafka_errors.KafkaTimeoutError)
     assert str(translated) == "[Error 3] UnknownTopicOrPartitionError: late"
     for twin in (copy.copy(translated), pickle.loads(pickle.dumps(translated))):
         assert (type(twin), twin.args) == (type(translated), translated.args)

@@ -46,9 +46,9 @@ async def by_as_completed(future: RecordFuture) -> Any:
 
 
 async def by_callback(future: RecordFuture) -> Any:
-    told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    future.add_done_callback(told.set_result)
-    assert await told is future, "a callback is given the future that it was added to"
+    called_with: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    future.add_done_callback(called_with.set_result)
+    assert await called_with is future, "a callback is given the future that it was added to"
     return future.result()
 
 
@@ -66,7 +66,7 @@ USES = [by_await, by_wait, by_gather, by_as_completed, by_callback, twice]
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "afterwards"])
 @pytest.mark.parametrize("use", USES)
-async def test_who_waits_is_told_of_the_metadata(use: Use, late: bool) -> None:
+async def test_every_use_gets_the_metadata(use: Use, late: bool) -> None:
     result, future = sent()
     if late:
         succeed(result)
@@ -78,7 +78,7 @@ async def test_who_waits_is_told_of_the_metadata(use: Use, late: bool) -> None:
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "afterwards"])
 @pytest.mark.parametrize("use", USES)
-async def test_who_waits_is_told_of_the_error(use: Use, late: bool) -> None:
+async def test_every_use_gets_the_error(use: Use, late: bool) -> None:
     result, future = sent()
     if late:
         fail(result)

@@ -60,7 +60,7 @@ async def test_a_block_is_committed_or_else_aborted() -> None:
         assert aborted(cluster) == 1
 
 
-async def test_of_an_empty_transaction_nobody_is_told() -> None:
+async def test_an_empty_transaction_sends_no_request() -> None:
     async with running() as (cluster, producer):
         await producer.begin_transaction()
         await producer.commit_transaction()
@@ -201,7 +201,7 @@ async def test_offsets_are_a_part_of_the_transaction() -> None:
         assert cluster.committed_offsets("group") == {partition: 100}
 
 
-async def test_offsets_that_make_no_sense_are_told() -> None:
+async def test_wrong_offsets_are_refused() -> None:
     async with running() as (_, producer):
         with pytest.raises(errors.IllegalOperation):
             await producer.send_offsets_to_transaction({}, "group")

@@ -73,7 +73,7 @@ async def test_what_a_broker_refuses_has_aiokafkas_name(code: ErrorCode, name: s
 
 
 @virtual
-async def test_an_unknown_topic_is_told_after_request_timeout_ms(world: World) -> None:
+async def test_an_unknown_topic_fails_after_request_timeout_ms(world: World) -> None:
     loop = asyncio.get_running_loop()
     async with a_cluster(configs={"auto.create.topics.enable": False}) as cluster, make(cluster) as producer:
         for call in (producer.send("unknown", b"value"), producer.partitions_for("unknown")):
@@ -119,7 +119,7 @@ async def test_without_an_answer_a_record_times_out_by_either_name(world: World)
 
 
 @virtual
-async def test_a_record_that_is_too_late_is_told_by_the_last_trouble(world: World) -> None:
+async def test_a_late_record_fails_with_its_last_error(world: World) -> None:
     async with a_cluster(1) as cluster, make(cluster, request_timeout_ms=2000) as producer:
         cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         with pytest.raises(errors.NotLeaderForPartitionError) as raised:
@@ -143,7 +143,7 @@ async def test_a_partition_that_is_refused_costs_no_other(world: World) -> None:
 
 
 @virtual
-async def test_without_a_leader_a_record_is_told_so(world: World) -> None:
+async def test_a_record_without_a_leader_fails_with_that_error(world: World) -> None:
     async with a_cluster(nodes=2) as cluster, make(cluster, request_timeout_ms=5000) as producer:
         cluster.create_topic("led", assignments=[(1,)])
         await producer.send_and_wait("led", b"value")
@@ -162,7 +162,7 @@ async def test_an_idempotent_producer_tries_for_ever(world: World) -> None:
         assert cluster.values("t") == [b"first", b"second"]
 
 
-async def test_a_bug_is_told_to_every_record_and_nothing_hangs() -> None:
+async def test_a_bug_fails_every_record_and_nothing_hangs() -> None:
     async with a_cluster() as cluster, make(cluster) as producer:
         cluster.broker.always(ApiKey.PRODUCE, never())
         sent = await producer.send("t", b"value", partition=0)

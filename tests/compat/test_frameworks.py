@@ -17,8 +17,8 @@ from aioproducer.testing.threaded_cluster import ThreadedCluster
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(120)]
 
 
-def served(framework: str, program: str, topic: str) -> list[Record]:
-    """What is in the topic when the program has run, on an embedded broker."""
+def records_after(framework: str, program: str, topic: str) -> list[Record]:
+    """The records of the topic after the program has run, on an embedded broker."""
     if find_spec(framework) is None:
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI has to run {framework}", pytrace=False)
@@ -31,11 +31,13 @@ def served(framework: str, program: str, topic: str) -> list[Record]:
 
 
 def test_faststream_publishes_one_by_one_in_batches_and_what_handlers_return() -> None:
-    bills = served("faststream", "faststream_service.py", "bills")
+    bills = records_after("faststream", "faststream_service.py", "bills")
     assert sorted(record.value or b"" for record in bills) == [b"bill of one", b"bill of three", b"bill of two"]
 
 
 def test_taskiq_sends_its_tasks() -> None:
-    messages = [json.loads(record.value or b"") for record in served("taskiq_aio_kafka", "taskiq_service.py", "tasks")]
+    messages = [
+        json.loads(record.value or b"") for record in records_after("taskiq_aio_kafka", "taskiq_service.py", "tasks")
+    ]
     assert [message["task_name"] for message in messages] == ["add"] * 3
     assert [message["args"] for message in messages] == [[0], [1], [2]]

@@ -11,6 +11,7 @@ import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord, TopicPartition, wait_all
 from aioproducer.errors import KafkaError, ProducerFencedException
+from aioproducer.producer.producer import core_of
 from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka
 from aioproducer.testing.pytest_kafka import require_kafka
 from aioproducer.testing.transactions import campaign
@@ -61,8 +62,8 @@ async def test_killed_and_restarted_under_the_same_id(kafka: ApacheKafka) -> Non
         await producer.begin_transaction()
         await producer.send("restarted", b"run %d, left open" % run)
         # As a process that is killed: connections end, and nobody aborts.
-        producer._sender.abort(KafkaError("killed"))
-        await producer._sender.stop(0.0)
+        core_of(producer).sender.abort(KafkaError("killed"))
+        await core_of(producer).sender.stop(0.0)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="restarted") as last:
         await last.init_transactions()
     await assert_committed(kafka, "restarted", 1, {0: expected})

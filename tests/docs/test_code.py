@@ -25,7 +25,7 @@ from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import ProducerFencedException, TransactionAbortableException
 from aioproducer.testing.threaded_cluster import ThreadedCluster
-from tests.integrations.asking import asking
+from tests.integrations.client_of import client_of
 from tests.support.leaks import no_leaks as no_leaks
 
 ROOT = Path(__file__).parents[2]
@@ -134,7 +134,7 @@ async def test_the_service_takes_orders(document: str) -> None:
         read = Reading(cluster, KafkaProducer(bootstrap_servers="localhost:9092"))
         (block,) = (block for block in blocks(document) if "async def create(" in block)
         await read.run(block)
-        async with asking(read.names["app"]) as client:
+        async with client_of(read.names["app"]) as client:
             answer = await client.post("/orders", json=order)
             assert (answer.status_code, answer.json()) == (201, 0)
         ((record,),) = [list(cluster.log("orders").records())]

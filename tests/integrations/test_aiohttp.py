@@ -14,6 +14,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalStateException
 from aioproducer.integrations.aiohttp import PRODUCER, error_middleware, get_producer, health_routes, kafka_context
 from aioproducer.testing import ApiKey, FaultScript, MockProducer
+from tests.support.inside import sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import QUICK, all_memory_free
 
@@ -43,7 +44,7 @@ def make_app(context: Any) -> web.Application:
 
 
 @asynccontextmanager
-async def asking(app: web.Application) -> AsyncIterator[Client]:
+async def client_of(app: web.Application) -> AsyncIterator[Client]:
     async with TestClient(TestServer(app)) as client:
         yield client
 
@@ -55,7 +56,7 @@ def values(cluster: EmbeddedCluster) -> list[bytes | None]:
 async def test_a_request_is_answered_when_its_record_is_in_the_log() -> None:
     async with EmbeddedCluster() as cluster:
         app = make_app(kafka_context(bootstrap_servers=cluster.bootstrap_servers, **QUICK))
-        async with asking(app) as client:
+        async with client_of(app) as client:
             async with client.post("/sent", data=b"value") as answer:
                 assert (answer.status, await answer.json()) == (201, 0)
             assert values(cluster) == [b"value"]
@@ -66,7 +67,7 @@ async def test_a_request_is_answered_when_its_record_is_in_the_log() -> None:
 async def test_what_was_accepted_is_delivered_when_the_service_ends() -> None:
     slow = {**QUICK, "linger_ms": 60_000, "delivery_timeout_ms": 120_000}
     async with EmbeddedCluster() as cluster:
-        async with asking(make_app(kafka_context(bootstrap_servers=cluster.bootstrap_servers, **slow))) as client:
+        async with client_of(make_app(kafka_context(bootstrap_servers=cluster.bootstrap_servers, **slow))) as client:
             async with client.post("/taken", data=b"value") as answer:
                 assert answer.status == 202
             assert values(cluster) == []
@@ -85,7 +86,7 @@ async def test_it_is_within_a_context_of_the_users_own_and_parts_of_the_applicat
         part.add_routes([web.post("/sent", send)])
         app = make_app(context)
         app.add_subapp("/part", part)
-        async with asking(app) as client, client.post("/part/sent", data=b"value") as answer:
+        async with client_of(app) as client, client.post("/part/sent", data=b"value") as answer:
             assert answer.status == 201
             assert app[PRODUCER].config.bootstrap_servers == (cluster.bootstrap_servers,)
 
@@ -93,7 +94,7 @@ async def test_it_is_within_a_context_of_the_users_own_and_parts_of_the_applicat
 async def test_errors_are_answered() -> None:
     async with EmbeddedCluster() as cluster:
         context = kafka_context(bootstrap_servers=cluster.bootstrap_servers, max_request_size=1000, **QUICK)
-        async with asking(make_app(context)) as client:
+        async with client_of(make_app(context)) as client:
             async with client.post("/sent", data=bytes(2000)) as answer:
                 assert (answer.status, (await answer.json())["error"]) == (413, "RecordTooLargeException")
             async with client.post("/sent", params={"topic": ""}, data=b"value") as answer:
@@ -103,7 +104,7 @@ async def test_errors_are_answered() -> None:
 async def test_without_a_broker_it_starts_is_not_ready_and_says_when_to_come_again() -> None:
     async with EmbeddedCluster() as cluster:
         servers = cluster.bootstrap_servers
-    async with asking(make_app(kafka_context(bootstrap_servers=servers, **{**QUICK, "max_block_ms": 50}))) as client:
+    async with client_of(make_app(kafka_context(bootstrap_servers=servers, **{**QUICK, "max_block_ms": 50}))) as client:
         async with client.get("/health/ready") as ready:
             assert ready.status == 503
             assert "no broker was reached yet" in (await ready.json())["why_not"]
@@ -113,7 +114,7 @@ async def test_without_a_broker_it_starts_is_not_ready_and_says_when_to_come_aga
             assert (answer.status, answer.headers["Retry-After"]) == (503, "3")
 
 
-async def test_who_forgot_it_is_told() -> None:
+async def test_a_missing_producer_is_an_error() -> None:
     seen = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -124,7 +125,7 @@ async def test_who_forgot_it_is_told() -> None:
 
     app = web.Application()
     app.add_routes([web.get("/", handler)])
-    async with asking(app) as client, client.get("/"):
+    async with client_of(app) as client, client.get("/"):
         assert len(seen) == 1
 
 
@@ -145,7 +146,7 @@ async def test_a_response_that_has_begun_gets_no_second_one(caplog: pytest.LogCa
     async with EmbeddedCluster() as cluster:
         app = make_app(kafka_context(bootstrap_servers=cluster.bootstrap_servers, max_request_size=1000, **QUICK))
         app.add_routes([web.get("/streamed", streamed), web.get("/socket", socket)])
-        async with asking(app) as client:
+        async with client_of(app) as client:
             async with client.get("/streamed") as answer:
                 with pytest.raises(ClientPayloadError):
                     await answer.read()
@@ -191,7 +192,7 @@ async def test_a_client_that_goes_takes_nothing_back_and_leaves_nothing_behind()
 async def test_several_producers_of_one_application() -> None:
     async def both(request: web.Request) -> web.Response:
         clicks = get_producer(request, CLICKS)
-        clicks._sender._crashed(RuntimeError("a bug"))
+        sender_of(clicks).crashed(RuntimeError("a bug"))
         return web.json_response([get_producer(request).config.client_id, clicks.config.client_id])
 
     async with EmbeddedCluster() as cluster:
@@ -200,7 +201,7 @@ async def test_several_producers_of_one_application() -> None:
         app.cleanup_ctx.append(kafka_context(client_id="orders", **config))
         app.cleanup_ctx.append(kafka_context(key=CLICKS, client_id="clicks", **config))
         app.add_routes([*health_routes(keys=[PRODUCER, CLICKS]), web.get("/both", both)])
-        async with asking(app) as client:
+        async with client_of(app) as client:
             async with client.get("/both") as answer:
                 assert await answer.json() == ["orders", "clicks"]
             async with client.get("/health/live") as live:
@@ -211,7 +212,7 @@ async def test_tests_of_users_put_something_else_in_its_place() -> None:
     async with MockProducer() as producer:
         app = make_app(None)
         app[PRODUCER] = producer
-        async with asking(app) as client, client.post("/sent", data=b"value") as answer:
+        async with client_of(app) as client, client.post("/sent", data=b"value") as answer:
             assert answer.status == 201
         assert [record.value for record in producer.history] == [b"value"]
 
@@ -226,6 +227,6 @@ async def test_what_ends_before_it_may_still_send() -> None:
 
         app = make_app(kafka_context(bootstrap_servers=cluster.bootstrap_servers, **QUICK))
         app.cleanup_ctx.append(worker)
-        async with asking(app):
+        async with client_of(app):
             pass
         assert values(cluster) == [b"the last"]

@@ -92,11 +92,11 @@ def test_whatever_may_work_later_or_may_have_happened_has_an_answer() -> None:
 def test_the_others_of_a_refused_batch_may_be_sent_again() -> None:
     error = InvalidRecordException("refused")
     error.refused_records = {1: "no key"}
-    answers = [Answers().to(ended(error).told_of(index)) for index in (0, 1)]
+    answers = [Answers().to(ended(error).for_record(index)) for index in (0, 1)]
     assert [answer and answer.status for answer in answers] == [503, 422]
 
 
-def test_what_concerns_the_cluster_is_told_to_the_log_and_not_to_clients(caplog: pytest.LogCaptureFixture) -> None:
+def test_errors_of_the_cluster_go_to_the_log_and_not_to_clients(caplog: pytest.LogCaptureFixture) -> None:
     answer = Answers().to(ended(TimeoutException("secret-host:9092 is away")))
     assert answer is not None
     assert "secret-host" not in str(answer)
@@ -107,7 +107,7 @@ def test_what_concerns_the_cluster_is_told_to_the_log_and_not_to_clients(caplog:
     assert fields["detail"] == "secret-host:9092 is away"
 
 
-def test_what_concerns_the_record_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_clients_get_errors_of_their_record_in_full(caplog: pytest.LogCaptureFixture) -> None:
     answer = Answers().to(ended(RecordTooLargeException("2 MB, more than max.request.size")))
     assert answer is not None
     assert answer.body["detail"] == "2 MB, more than max.request.size"

@@ -24,7 +24,8 @@ from aioproducer.integrations.fastapi import (
     producer_named,
 )
 from aioproducer.protocol.api_key import ApiKey
-from tests.integrations.asking import asking
+from tests.integrations.client_of import client_of
+from tests.support.inside import sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import QUICK
 from tests.support.scripted_broker import ScriptedCluster, never
@@ -56,7 +57,7 @@ def values(cluster: EmbeddedCluster) -> list[bytes | None]:
 async def test_a_request_is_answered_when_its_record_is_in_the_log() -> None:
     async with EmbeddedCluster() as cluster:
         app = make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **QUICK))
-        async with asking(app) as client:
+        async with client_of(app) as client:
             answer = await client.post("/sent", content=b"value")
             assert (answer.status_code, answer.json()) == (201, 0)
             assert values(cluster) == [b"value"]
@@ -65,7 +66,7 @@ async def test_a_request_is_answered_when_its_record_is_in_the_log() -> None:
 async def test_what_was_accepted_is_delivered_when_the_service_ends() -> None:
     slow = {**QUICK, "linger_ms": 60_000, "delivery_timeout_ms": 120_000}
     async with EmbeddedCluster() as cluster:
-        async with asking(make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **slow))) as client:
+        async with client_of(make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **slow))) as client:
             for number in range(3):
                 assert (await client.post("/taken", content=b"%d" % number)).status_code == 202
             assert values(cluster) == []
@@ -76,7 +77,7 @@ async def test_the_end_waits_for_close_timeout_at_most(caplog: pytest.LogCapture
     slow = {**QUICK, "linger_ms": 0, "delivery_timeout_ms": 120_000, "request_timeout_ms": 60_000}
     async with EmbeddedCluster() as cluster:
         lifespan = kafka_lifespan(close_timeout=0, bootstrap_servers=cluster.bootstrap_servers, **slow)
-        async with asking(make_app(lifespan)) as client:
+        async with client_of(make_app(lifespan)) as client:
             await client.post("/sent", content=b"first")
             await cluster.stop_node(0)
             await client.post("/taken", content=b"lost")
@@ -88,7 +89,7 @@ async def test_the_end_waits_for_close_timeout_at_most(caplog: pytest.LogCapture
 async def test_the_end_comes_within_the_time_that_kubernetes_gives(
     world: World, options: dict[str, Any], seconds: int
 ) -> None:
-    """… whatever delivery.timeout.ms is, unless it is told otherwise."""
+    """… whatever delivery.timeout.ms is, unless close_timeout says otherwise."""
     loop = asyncio.get_running_loop()
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -116,7 +117,7 @@ async def test_it_is_a_part_of_a_lifespan_of_the_users_own() -> None:
         async def mine(request: Request, producer: Producer) -> None:
             seen.append((request.state.database, producer.config.bootstrap_servers))
 
-        async with asking(app) as client:
+        async with client_of(app) as client:
             await client.get("/mine")
         assert seen == [("mine", (cluster.bootstrap_servers,))]
 
@@ -124,7 +125,7 @@ async def test_it_is_a_part_of_a_lifespan_of_the_users_own() -> None:
 async def test_a_wrong_config_keeps_the_service_from_starting() -> None:
     lifespan = kafka_lifespan(bootstrap_servers="b:1", linger_msec=5)  # type: ignore[call-arg]
     with pytest.raises(KafkaError, match=r"linger\.msec"):
-        async with asking(make_app(lifespan)):
+        async with client_of(make_app(lifespan)):
             pytest.fail("it has started")
 
 
@@ -133,7 +134,7 @@ async def test_without_a_broker_it_starts_is_not_ready_and_says_when_to_come_aga
         nobody.bind(("127.0.0.1", 0))
         servers = f"127.0.0.1:{nobody.getsockname()[1]}"
         config = {**QUICK, "max_block_ms": 50}
-        async with asking(make_app(kafka_lifespan(bootstrap_servers=servers, **config))) as client:
+        async with client_of(make_app(kafka_lifespan(bootstrap_servers=servers, **config))) as client:
             ready = await client.get("/health/ready")
             assert ready.status_code == 503
             assert "no broker was reached yet" in ready.json()["why_not"]
@@ -148,7 +149,7 @@ async def test_errors_are_answered() -> None:
     async with EmbeddedCluster() as cluster:
         config = {**QUICK, "value_serializer": lambda value: json.dumps(json.loads(value)).encode()}
         lifespan = kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, max_request_size=1000, **config)
-        async with asking(make_app(lifespan)) as client:
+        async with client_of(make_app(lifespan)) as client:
             assert (await client.post("/sent", content=b'"%b"' % bytes(2000).hex().encode())).status_code == 413
             unserializable = await client.post("/sent", content=b"{")
             assert (unserializable.status_code, unserializable.json()["error"]) == (422, "SerializationException")
@@ -161,9 +162,9 @@ async def test_a_reached_broker_makes_it_ready_and_a_failed_producer_not_even_li
 
         @app.post("/break")
         async def break_it(producer: Producer) -> None:
-            producer._sender._crashed(RuntimeError("a bug"))
+            sender_of(producer).crashed(RuntimeError("a bug"))
 
-        async with asking(app) as client:
+        async with client_of(app) as client:
             await client.post("/sent", content=b"value")
             ready = await client.get("/health/ready")
             assert (ready.status_code, ready.json()) == (200, {"ok": True, "why_not": [], "findings": []})
@@ -178,12 +179,12 @@ async def test_tests_of_users_put_something_else_in_its_place() -> None:
     app = make_app(None)
     async with EmbeddedCluster() as cluster, KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
         app.dependency_overrides[get_producer] = lambda: producer
-        async with asking(app) as client:
+        async with client_of(app) as client:
             assert (await client.post("/sent", content=b"value")).status_code == 201
             assert (await client.get("/health/ready")).status_code == 200
 
 
-async def test_websockets_have_it_too_and_who_forgot_it_is_told() -> None:
+async def test_websockets_have_it_too_and_a_missing_one_is_an_error() -> None:
     producer = KafkaProducer(bootstrap_servers="b:1")
     connection = HTTPConnection({"type": "websocket", "state": {"kafka_producer": producer}})
     assert await get_producer(connection) is producer
@@ -275,9 +276,9 @@ async def test_several_producers_of_one_service() -> None:
         @app.post("/both")
         async def both(orders: Producer, clicks: Annotated[KafkaProducer, Depends(producer_named("clicks"))]) -> None:
             seen.append((orders.config.client_id, clicks.config.client_id))
-            clicks._sender._crashed(RuntimeError("a bug"))
+            sender_of(clicks).crashed(RuntimeError("a bug"))
 
-        async with asking(app) as client:
+        async with client_of(app) as client:
             await client.post("/both")
             assert seen == [("orders", "clicks")]
             live = await client.get("/health/live")
@@ -290,7 +291,7 @@ async def test_it_becomes_ready_by_itself_when_the_broker_comes() -> None:
     async with EmbeddedCluster() as cluster:
         servers = cluster.bootstrap_servers
         await cluster.stop_node(0)
-        async with asking(make_app(kafka_lifespan(bootstrap_servers=servers, **QUICK))) as client:
+        async with client_of(make_app(kafka_lifespan(bootstrap_servers=servers, **QUICK))) as client:
             assert (await client.get("/health/ready")).status_code == 503
             await cluster.start_node(0)
             while (await client.get("/health/ready")).status_code != 200:  # noqa: ASYNC110 - the service has no event
@@ -309,7 +310,7 @@ async def test_routers_and_mounted_applications_have_it() -> None:
 
         app.include_router(router)
         app.mount("/mounted", mounted)
-        async with asking(app) as client:
+        async with client_of(app) as client:
             for path in ("/v1/sent", "/mounted/sent"):
                 assert (await client.post(path, content=b"value")).is_success
                 assert (await client.post(path, content=bytes(2000))).status_code == 413
@@ -334,7 +335,7 @@ async def test_after_the_answer_and_while_it_is_streamed_records_are_sent() -> N
 
             return StreamingResponse(offsets())
 
-        async with asking(app) as client:
+        async with client_of(app) as client:
             await client.post("/later")
             assert (await client.get("/streamed")).content == b"1\n2\n3\n"
         assert values(cluster) == [b"later", b"0", b"1", b"2"]

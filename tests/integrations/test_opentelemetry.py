@@ -110,7 +110,7 @@ async def test_a_context_that_a_record_brings_is_kept_and_linked(traces: Traces)
     assert (anew.kind, anew.links) == (SpanKind.PRODUCER, ())
 
 
-async def test_a_failure_is_told_wherever_it_happens(traces: Traces) -> None:
+async def test_a_failure_is_in_the_span_wherever_it_happens(traces: Traces) -> None:
     def serialize(value: bytes) -> bytes:
         if value == b"bad":
             raise ValueError("bad")
@@ -132,8 +132,8 @@ async def test_a_failure_is_told_wherever_it_happens(traces: Traces) -> None:
             lost = producer.send("t", b"lost")
             await producer.close(timeout=0)
             assert lost.outcome is not None
-    told = [(span.attributes or {}).get("error.type") for span in traces.named("send t")]
-    assert told == ["SerializationException", "RecordTooLargeException", None, "KafkaError"]
+    error_types = [(span.attributes or {}).get("error.type") for span in traces.named("send t")]
+    assert error_types == ["SerializationException", "RecordTooLargeException", None, "KafkaError"]
     last = traces.named("send t")[-1]
     assert last.status.status_code is StatusCode.ERROR
     assert (last.attributes or {})["aioproducer.outcome"] == lost.outcome.value
@@ -316,14 +316,14 @@ async def test_a_context_that_cannot_be_read_leaves_nothing_of_itself(traces: Tr
 
 
 @pytest.mark.parametrize(
-    ("key", "told"), [("k", "k"), (b"k", "k"), (7, "7"), (UUID(int=1), str(UUID(int=1))), (b"\xff", None), ((1,), None)]
+    ("key", "text"), [("k", "k"), (b"k", "k"), (7, "7"), (UUID(int=1), str(UUID(int=1))), (b"\xff", None), ((1,), None)]
 )
-async def test_only_keys_with_an_unambiguous_text_are_in_spans(traces: Traces, key: Any, told: str | None) -> None:
+async def test_only_keys_with_an_unambiguous_text_are_in_spans(traces: Traces, key: Any, text: str | None) -> None:
     tracing = traces.interceptor(keys=True)
     async with MockProducer(interceptor_classes=[tracing], key_serializer=lambda key: b"k") as producer:
         await producer.send("t", b"value", key=key, partition=0)
     (span,) = traces.named("send t")
-    assert (span.attributes or {}).get("messaging.kafka.message.key") == told
+    assert (span.attributes or {}).get("messaging.kafka.message.key") == text
 
 
 def test_names_are_those_of_the_conventions() -> None:

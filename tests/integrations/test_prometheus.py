@@ -44,7 +44,7 @@ async def test_a_scrape_has_kafkas_metrics_by_client_topic_and_node() -> None:
             assert families["kafka_producer_buffer_available_bytes"].type == "gauge"
             assert families["kafka_producer_record_delivered"].documentation.startswith("in all: records delivered")
             assert "kafka_producer_produce_throttle_time_avg" in families
-            # Nothing was compressed by more than one batch size, nothing lingered by pipeline=auto: nothing to tell.
+            # Nothing was compressed by more than one batch size, nothing lingered by pipeline=auto: no values.
             assert "kafka_producer_batch_linger_avg" not in families
         assert scraped(registry) == {}
 
@@ -143,7 +143,7 @@ async def test_two_producers_of_one_client_id_are_not_mixed(caplog: pytest.LogCa
     assert "client_id='me', too: give each its own" in caplog.text
 
 
-async def test_producers_that_were_given_no_client_id_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
+async def test_producers_without_a_client_id_are_distinguished(caplog: pytest.LogCaptureFixture) -> None:
     registry = CollectorRegistry()
     async with EmbeddedCluster() as cluster:
         one, other = (

@@ -13,7 +13,7 @@ def test_a_producer_that_has_reached_nobody_lives_and_is_not_ready() -> None:
     assert readiness([producer]) == (503, {"ok": False, "why_not": ["no broker was reached yet"], "findings": []}, {})
 
 
-async def test_a_record_that_nobody_could_send_is_told_and_puts_nothing_out_of_service() -> None:
+async def test_an_undeliverable_record_is_reported_and_puts_nothing_out_of_service() -> None:
     async with EmbeddedCluster() as cluster, make_producer(cluster.bootstrap_servers, max_request_size=100) as producer:
         await producer.send("t", b"value")
         await end_of(producer.send("t", bytes(200)))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,19 +103,18 @@ def test_a_topic_that_is_forgotten_loses_its_metrics() -> None:
 
 
 def test_gauges_are_read_when_asked_for() -> None:
-    metrics = ProducerMetrics(buffer_memory=100)
-    parked = [1]
-    metrics.gauges = Gauges(
-        buffer_available=lambda: 60,
-        waiting=lambda: 2,
-        parked_bytes=lambda: parked[0],
-        parked_records=lambda: 3,
-        requests_in_flight=lambda: 4,
-        metadata_time=lambda: 7.0,
-        unreachable_since=lambda: 8.0,
+    gauges = Gauges(
+        buffer_available=60,
+        waiting=2,
+        parked_bytes=1,
+        parked_records=3,
+        requests_in_flight=4,
+        metadata_time=7.0,
+        unreachable_since=8.0,
     )
+    metrics = ProducerMetrics(buffer_memory=100, gauges=lambda: gauges)
     found = metrics.snapshot(10.0)
-    parked[0] = 9
+    gauges = replace(gauges, parked_bytes=9)
     names = ("buffer-available-bytes", "waiting-threads", "parked-bytes", "parked-records")
     assert [found[name] for name in names] == [60.0, 2.0, 1.0, 3.0]
     assert (found["requests-in-flight"], found["metadata-age"], found["unreachable-age"]) == (4.0, 3.0, 2.0)

@@ -16,7 +16,7 @@ from aioproducer.net.in_flight_request import MessageRequest
 from aioproducer.protocol.framing import decode_request, encode_response
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
-from aioproducer.timing import turn
+from aioproducer.timing import time_slice
 from tests.support.compiled import COMPILED
 from tests.support.leaks import no_leaks as no_leaks
 
@@ -552,7 +552,7 @@ async def turns(scene: Scene) -> int:
 def shortest_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     if COMPILED:
         pytest.skip("compiled code has the length of a turn in it")
-    monkeypatch.setattr(turn, "TIME_SLICE", 0.0)
+    monkeypatch.setattr(time_slice, "TIME_SLICE", 0.0)
 
 
 @pytest.mark.usefixtures("shortest_turns")

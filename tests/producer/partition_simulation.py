@@ -16,11 +16,12 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
+from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import KNOWN_FOR, PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.diagnosis.failure_log import FailureLog
-from aioproducer.producer.exchange.batch_completer import BatchCompleter
+from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.scheduling.deadlines import DeadlineHeap
 from aioproducer.producer.scheduling.drain import Drained, drain
@@ -93,15 +94,19 @@ class PartitionSimulation(Accumulation):
         self.completer = BatchCompleter(
             self.config,
             self.accumulator,
+            IncompleteBatches(),
             self.metrics,
             self.failures,
             Random(0),
             self.sealer,
-            again=self.again,
-            ask=lambda queue, batch: self.questions.append((queue, batch)),
-            compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
-            decompress=self.decompress,
-            history=WaitHistory(),
+            WaitHistory(),
+            NextSteps(
+                again=self.again,
+                ask=lambda queue, batch: self.questions.append((queue, batch)),
+                compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
+                decompress=self.decompress,
+                failed=lambda error: None,
+            ),
         )
         self.broker = Partition()
         self.wire: deque[Sent] = deque()
@@ -124,9 +129,10 @@ class PartitionSimulation(Accumulation):
         super().batch_opened(queue, batch)
         self.completer.incomplete.add(batch, queue)
 
-    def batch_full(self, queue: PartitionQueue) -> None:
+    def batch_full(self, queue: PartitionQueue) -> bool:
         queue.batches[-1].ready_at = self.loop.now
         self.ready.add(queue)
+        return False
 
     def again(self, queue: PartitionQueue, when: float, now: float) -> None:
         if when > now:

@@ -13,16 +13,17 @@ from uuid import UUID
 
 from aioproducer.configs.producer_config import producer_config
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import Outcome
+from aioproducer.errors import KafkaError, Outcome
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import Cluster, Node, TopicMetadata
+from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import KNOWN_FOR, WINDOW, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.reason import Reason
-from aioproducer.producer.exchange.batch_completer import BatchCompleter
+from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.scheduling.drain import Drained, drain
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
@@ -87,15 +88,19 @@ class RulesSimulation(Accumulation):
         self.completer = BatchCompleter(
             producer_config({"bootstrap.servers": "b:1", "enable.idempotence": idempotent}),
             self.accumulator,
+            IncompleteBatches(),
             ProducerMetrics(),
             FailureLog(),
             Random(0),
-            again=self.schedule.again,
-            ask=lambda queue, batch: self.questions.append((queue, batch)),
-            compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
-            decompress=lambda queue, batch, then: False,
-            history=WaitHistory(),
-            sealer=self.sealer,
+            self.sealer,
+            WaitHistory(),
+            NextSteps(
+                again=self.schedule.again,
+                ask=lambda queue, batch: self.questions.append((queue, batch)),
+                compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
+                decompress=lambda queue, batch, then: False,
+                failed=self._batch_failed,
+            ),
         )
         self.leaders: dict[Place, tuple[int, int]] = {
             (topic, number): (NODES[number % 2], 0)
@@ -162,12 +167,16 @@ class RulesSimulation(Accumulation):
 
     # As the Sender
 
+    def _batch_failed(self, error: KafkaError) -> None:
+        """A batch has failed: of no interest without a transaction."""
+
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self.completer.incomplete.add(batch, queue)
         self.schedule.opened(queue, batch)
 
-    def batch_full(self, queue: PartitionQueue) -> None:
+    def batch_full(self, queue: PartitionQueue) -> bool:
         self.schedule.full(queue, self.loop.now)
+        return False
 
     def turn(self) -> None:
         """A turn of the Sender."""

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
+from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
@@ -17,8 +18,14 @@ from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.accumulator.sequences import PartitionSequences
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.parking.parking_lot import ParkingLot
 
 NOW_MS = 1_700_000_000_000
+
+
+def _nothing(*_: object) -> None:
+    """A callback that does nothing."""
 
 
 def sequences_of(queue: PartitionQueue) -> PartitionSequences:
@@ -206,16 +213,38 @@ class Accumulation:
             max_request_size=max_request_size,
             ignore_keys=ignore_keys,
             ratios=ratios,
+            on_open=self.batch_opened,
+            on_full=self.batch_full,
         )
-        self.accumulator.on_open = self.batch_opened
-        self.accumulator.on_full = self.batch_full
         self.accumulator.detour = False
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self.opened.append(batch)
 
-    def batch_full(self, queue: PartitionQueue) -> None:
+    def batch_full(self, queue: PartitionQueue) -> bool:
         self.closed.append(queue)
+        return False
+
+    def parking_lot(
+        self,
+        capacity: int,
+        failures: FailureLog,
+        metrics: ProducerMetrics,
+        *,
+        wake: Callable[[], object] = _nothing,
+        on_failed: Callable[[KafkaError], object] = _nothing,
+    ) -> ParkingLot:
+        """Its parking lot, without serializers that are awaited."""
+        return ParkingLot(
+            self.accumulator,
+            capacity,
+            failures,
+            metrics,
+            on_failed=on_failed,
+            wake=wake,
+            on_serializing=_nothing,
+            within_serializer=lambda: False,
+        )
 
     def add_topic(self, name: str, partitions: int, *, leader: int = 1, sequences: Any = None) -> list[PartitionQueue]:
         """Makes a topic known, or gives it more partitions."""

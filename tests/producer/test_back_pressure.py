@@ -19,6 +19,7 @@ from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_cost import CLIENT, CallsIn
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, committed, transactional
 from tests.support.compiled import interpreted_only
+from tests.support.inside import sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import Held, ScriptedCluster
@@ -357,7 +358,7 @@ async def test_a_producer_that_fails_ends_those_who_wait(world: World) -> None:
     async with full() as here:
         tasks = [here.task(value) for value in numbered(range(3))]
         await turns(1)
-        here.producer._sender._fatal(KafkaError("of no use"))
+        sender_of(here.producer).fail(KafkaError("of no use"))
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(end, KafkaError) for end in ends)
 

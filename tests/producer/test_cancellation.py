@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome, RecordMetadata, TopicPartition, wait_all
+from aioproducer.producer.producer import core_of
 from tests.producer.test_transactions import PROTOCOLS, all_stable, committed
 from tests.support.cancelling import REAL_LOOPS, How, Run, Strike, everywhere, in_virtual_time
 from tests.support.producing import all_memory_free, make_producer
@@ -212,7 +213,7 @@ async def test_a_stream_that_is_cancelled_in_the_turn_it_gives_has_all_that_was_
 
     async with working() as (cluster, producer):
         _ = await producer.partitions_for("t")
-        producer._accumulator.must_yield = True
+        core_of(producer).accumulator.must_yield = True
         task = asyncio.ensure_future(stream(producer))
         await asyncio.sleep(0)
         task.cancel()

@@ -14,6 +14,7 @@ from typing import Any
 
 from aioproducer import Delivery, KafkaProducer
 from tests.support.compiled import COMPILED
+from tests.support.inside import parts_of
 from tests.support.scripted_broker import ScriptedCluster
 from tests.support.virtual_time import World, virtual
 
@@ -156,7 +157,7 @@ async def test_a_request_is_two_passes_of_the_sender(world: World) -> None:
         cluster.create_topic("t", 1)
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=5) as producer:
             _ = await producer.send("t", b"v")
-            before = producer._sender._pass.count
+            before = parts_of(producer).sender_pass.count
             for _ in range(100):
                 _ = await producer.send("t", b"v")
-            assert producer._sender._pass.count - before <= 202
+            assert parts_of(producer).sender_pass.count - before <= 202

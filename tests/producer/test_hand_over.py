@@ -13,6 +13,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import IllegalStateException, TransactionAbortableException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
+from tests.support.inside import manager_of
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ async def still_open(cluster: EmbeddedCluster) -> list[str]:
 
 async def test_it_is_whole_and_stays_open(cluster: EmbeddedCluster, producer: KafkaProducer) -> None:
     _ = await producer.enqueue("t", b"v")
-    identity = await producer._transactional("test").hand_over()
+    identity = await manager_of(producer).hand_over()
     assert cluster.log("t").log_end_offset == 1, "what had not been sent is sent"
     with pytest.raises(IllegalStateException):
         await producer.commit_transaction()
@@ -55,7 +56,7 @@ async def test_it_is_whole_and_stays_open(cluster: EmbeddedCluster, producer: Ka
 
 async def test_the_producer_may_begin_anew(cluster: EmbeddedCluster, producer: KafkaProducer) -> None:
     _ = await producer.enqueue("t", b"v")
-    await producer._transactional("test").hand_over()
+    await manager_of(producer).hand_over()
     await producer.init_transactions()
     assert await still_open(cluster) == [], "as with any other producer of that name"
     async with producer.transaction():
@@ -68,7 +69,7 @@ async def test_what_has_failed_is_not_handed_over(
     faults.on(ApiKey.PRODUCE).answer(ErrorCode.INVALID_RECORD)
     delivery = await producer.enqueue("t", b"v")
     with pytest.raises(TransactionAbortableException):
-        await producer._transactional("test").hand_over()
+        await manager_of(producer).hand_over()
     with pytest.raises(DeliveryError, match="INVALID_RECORD"):
         await delivery
     await producer.close()

@@ -23,10 +23,12 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
 from aioproducer.net.client import HEAD_START
 from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import read_batches
 from tests.producer.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
+from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import (
@@ -107,12 +109,12 @@ async def test_a_delivery_completed_and_its_awaiter_cancelled(completed: int, ca
 @pytest.mark.parametrize("granted", TICKS)
 async def test_memory_granted_and_the_waiter_cancelled(granted: int, cancelled: int) -> None:
     async with running(buffer_memory=1000, batch_size=1000) as (cluster, producer):
-        pool = producer._accumulator.pool
+        pool = core_of(producer).accumulator.pool
         assert pool.allocate(1000)
 
         def grant() -> None:
             pool.deallocate(1000)
-            producer._sender._alarm.ring()
+            parts_of(producer).alarm.ring()
 
         first = asyncio.create_task(producer.enqueue("t", b"first" + bytes(700)))
         await asyncio.sleep(0)
@@ -412,7 +414,7 @@ INTERPRETED = (
     "aioproducer.producer.sender.alarm",
     "aioproducer.producer.diagnosis.failure_log",
     "aioproducer.producer.sender.producer_id",
-    "aioproducer.producer.sender.explain",
+    "aioproducer.producer.sender.obstacles",
     "aioproducer.producer.diagnosis.explanation",
     "aioproducer.producer.diagnosis.ledger",
     "aioproducer.producer.diagnosis.value_history",
@@ -484,7 +486,7 @@ async def everyday(bug: Planted) -> tuple[list[Any], list[BaseException]]:
             raised.append(direct)
         ended = await asyncio.gather(*deliveries.values(), return_exceptions=True)
         sys.settrace(None)
-        fatal = producer._sender.fatal if producer._affinity.loop is not None else None
+        fatal = core_of(producer).sender.fatal if producer._affinity.loop is not None else None
         if bug.raised and fatal is not None:
             with pytest.raises(IllegalStateException, match="Bug"):
                 _ = producer.send("t", b"refused")
@@ -709,9 +711,9 @@ async def test_metadata_is_asked_for_with_patience_while_a_partition_has_no_lead
 
 
 async def passes_during(producer: KafkaProducer, seconds: float) -> int:
-    before = producer._sender._pass.count
+    before = parts_of(producer).sender_pass.count
     await asyncio.sleep(seconds)
-    return producer._sender._pass.count - before
+    return parts_of(producer).sender_pass.count - before
 
 
 async def test_an_idle_producer_does_nothing() -> None:
@@ -758,7 +760,7 @@ async def test_every_record_has_its_own_timestamp_in_its_metadata() -> None:
 
 async def test_after_the_last_sequence_comes_zero() -> None:
     async with running() as (cluster, producer):
-        queue = producer._accumulator.topics["t"].queues[0]
+        queue = core_of(producer).accumulator.topics["t"].queues[0]
         sequences_of(queue).next_sequence = 2**31 - 2
         cluster.broker.script(ApiKey.PRODUCE, answer, drop(appended=True), drop())
         for n in range(5):
@@ -772,7 +774,7 @@ async def test_a_topic_briefly_missing_from_metadata_resets_nothing() -> None:
         _ = await producer.send("t", b"0")
         seen = cluster.broker.count(ApiKey.METADATA)
         cluster.broker.script(ApiKey.METADATA, *[error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)] * 3)
-        producer._sender._client.request_update()
+        parts_of(producer).client.request_update()
         await cluster.broker.received(ApiKey.METADATA, seen + 2)
         for n in range(1, 4):
             assert (await producer.send("t", b"%d" % n)).offset == n
@@ -790,8 +792,8 @@ async def test_a_partition_briefly_missing_from_metadata_goes_on_with_its_sequen
 
             async def partitions(count: int) -> None:
                 while len(await producer.partitions_for("t")) != count:
-                    producer._sender._client.request_update()
-                    await producer._sender._client.changes.next()
+                    parts_of(producer).client.request_update()
+                    await parts_of(producer).client.changes.next()
 
             _ = await producer.send("t", b"0", partition=1)
             cluster.broker.always(ApiKey.METADATA, edited(lambda response: response.topics[0].partitions.pop()))
@@ -913,5 +915,5 @@ async def test_hostile_bytes_are_got_over(api: ApiKey, hostile: str, caplog: pyt
         cluster.broker.script(api, HOSTILE[hostile], HOSTILE[hostile])
         async with make_producer(cluster.bootstrap_servers) as producer:
             assert (await producer.send("t", b"v")).offset == 0
-            assert producer._sender.fatal is None
+            assert core_of(producer).sender.fatal is None
     assert not [record for record in caplog.records if record.name != "asyncio"]

@@ -49,7 +49,7 @@ async def test_a_fork_is_not_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> Non
     for each in (one, left):
         each.enter()
     left.leave()
-    monkeypatch.setattr(home, "_HOMES", [each for each in home._HOMES if each in (one, left)])
+    monkeypatch.setattr(home, "_BOUND", [each for each in home._BOUND if each in (one, left)])
     home._after_fork_in_child()
     assert marks == [here(), here(), one]
     assert here() != one

@@ -16,7 +16,7 @@ from aioproducer import Delivery, HealthThresholds, KafkaProducer, Severity, wai
 from aioproducer.errors import Outcome, TimeoutException
 from aioproducer.integrations.service_health import liveness, readiness
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.timing import turn
+from aioproducer.timing import time_slice
 from tests.support.compiled import COMPILED
 from tests.support.producing import all_memory_free
 from tests.support.scripted_broker import ScriptedCluster
@@ -203,7 +203,7 @@ async def test_a_service_is_not_ready_from_the_first_failed_attempt_until_a_brok
 async def test_what_expires_turn_by_turn_is_not_sent_meanwhile_but_others_are(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn, "TIME_SLICE", 0.0)  # one batch at a time
+    monkeypatch.setattr(time_slice, "TIME_SLICE", 0.0)  # one batch at a time
     many = 50
     loop = asyncio.get_running_loop()
     assert isinstance(loop, SimulatedLoop)

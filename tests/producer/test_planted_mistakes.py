@@ -98,7 +98,7 @@ def windows_never_shrink(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: InFlightWindows, queue: PartitionQueue, node: int, window: int) -> None:
         right(self, queue, node, max(window, sequences_of(queue).window))
 
-    patch.setattr(InFlightWindows, "told", wrong)
+    patch.setattr(InFlightWindows, "announced", wrong)
 
 
 def windows_survive_a_new_leader(patch: pytest.MonkeyPatch) -> None:

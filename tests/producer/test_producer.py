@@ -34,6 +34,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
+from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import (
@@ -126,7 +127,7 @@ async def test_its_repr_says_what_it_does() -> None:
 
 async def test_the_repr_of_a_producer_that_has_failed_says_why() -> None:
     async with ScriptedCluster() as cluster, make_producer(cluster.bootstrap_servers) as producer:
-        producer._sender._supervisor.crash(ValueError("so long " * 1000))
+        parts_of(producer).supervisor.crash(ValueError("so long " * 1000))
         said = repr(producer)
         assert ": failed: KafkaError: the producer failed: ValueError: so long" in said
         assert len(said) < 600

@@ -16,6 +16,7 @@ from aioproducer.errors import (
     KafkaError,
     TransactionAbortableException,
 )
+from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing import MockProducer
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, transactional
@@ -219,7 +220,7 @@ async def test_what_is_refused_while_the_end_is_written_changes_nothing(protocol
         _ = producer.send("t", b"committed", partition=0)
         commit = await start(producer.commit_transaction())
         await cluster.broker.received(ApiKey.END_TXN)
-        producer._admission.missing(KafkaError("a thread was refused"))
+        core_of(producer).admission.missing(KafkaError("a thread was refused"))
         cluster.broker.always(ApiKey.END_TXN, None)
         held.release()
         await commit

@@ -35,7 +35,6 @@ class TransactionSimulation(RulesSimulation):
         super().__init__(linger=linger, max_in_flight=max_in_flight, idempotent=True, auto=False)
         self.ids.transactional = True
         self.ids.given(self.identity)
-        self.completer.on_failed = self._batch_failed
 
     def _become(self, state: TransactionState) -> None:
         check_transition(self.state, state)

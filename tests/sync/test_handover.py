@@ -13,6 +13,7 @@ from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalStateException, KafkaError
 from aioproducer.producer.parking.parked_record import PARKED_COST
+from aioproducer.producer.producer import core_of
 from aioproducer.sync import Delivery
 from aioproducer.sync.handover import LARGE, Handover
 from tests.support.leaks import no_leaks as no_leaks
@@ -87,12 +88,14 @@ async def test_a_signal_amid_a_ring_leaves_nothing_behind(parts: Parts) -> None:
     assert second.result().offset == 1  # and the first has come, too
 
 
-async def test_no_transaction_is_committed_without_what_was_refused(parts: Parts) -> None:
-    told: list[KafkaError] = []
-    parts.producer._lot.on_failed = told.append
+async def test_no_transaction_is_committed_without_what_was_refused(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing: list[KafkaError] = []
+    monkeypatch.setattr(core_of(parts.producer).admission, "missing", missing.append)
     refused = parts.send(b"v", topic="")
     await asyncio.sleep(0)
-    assert str(refused.exception()) == str(told[0]) == "the topic is empty"
+    assert str(refused.exception()) == str(missing[0]) == "the topic is empty"
 
 
 async def test_threads_wait_while_records_wait_for_memory(parts: Parts) -> None:

@@ -31,7 +31,7 @@ from aioproducer.errors import (
 from aioproducer.sync import Delivery, KafkaProducer
 from aioproducer.testing import ApiKey, ErrorCode, ThreadedCluster
 
-from .conftest import MakeProducer
+from .conftest import MakeProducer, own_threads
 
 TIMEOUT = [("timeout", inspect.Parameter.POSITIONAL_OR_KEYWORD, None)]
 
@@ -329,15 +329,15 @@ def test_without_memory_a_record_fails_after_max_block_ms(
 
 
 def test_it_begins_with_the_first_call_and_may_be_closed_twice(cluster: ThreadedCluster) -> None:
-    before = threading.active_count()
+    before = own_threads()
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
-    assert threading.active_count() == before
+    assert own_threads() == before
     delivery = producer.send("t", b"v")
-    assert threading.active_count() == before + 1
+    assert len(own_threads()) == len(before) + 1
     producer.close()
     assert delivery.done()
     producer.close(timeout=1)
-    assert threading.active_count() == before
+    assert own_threads() == before
     for call in (producer.start, producer.flush, lambda: producer.send("t", b"v"), lambda: producer.send_many("t", [])):
         with pytest.raises(IllegalStateException, match="closed"):
             call()

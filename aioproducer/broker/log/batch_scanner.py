@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from aioproducer.broker.log.log_validator import MAX_DECOMPRESSED_SIZE, Codec, Scan, scan
 from aioproducer.configs.config_def import LONG_MAX
-from aioproducer.errors import InvalidRecordException
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.tasks.background_threads import BackgroundThreads
@@ -33,7 +32,7 @@ def scan_all(batches: Sequence[tuple[RecordBatch, Codec | None]]) -> list[Scan]:
             found = scan(batch, min(left, MAX_DECOMPRESSED_SIZE), wanted)
         except DecompressedTooLargeException:
             left = 0
-            problem = InvalidRecordException("the batches of one request have too many bytes decompressed")
+            problem = "the batches of one request have too many bytes decompressed"
             found = Scan(batch.crc, batch.max_timestamp, LONG_MAX, 0, problem)
         left -= found.decompressed
         scans.append(found)

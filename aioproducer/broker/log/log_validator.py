@@ -108,8 +108,8 @@ class Scan(NamedTuple):
     """The smallest one; larger than any if none has one."""
     decompressed: int
     """Bytes; 0 if the batch is not compressed."""
-    problem: InvalidRecordException | None = None
-    """What is wrong with the records."""
+    problem: str = ""
+    """What is wrong with the records; no exception, as its traceback would keep the whole request in memory."""
     keyless: Sequence[int] = ()
     """The first records without a key."""
     recompressed: bytearray | None = None
@@ -152,8 +152,7 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, want
         except CorruptRecordException as error:
             if isinstance(error, DecompressedTooLargeException) and max_decompressed < MAX_DECOMPRESSED_SIZE:
                 raise
-            problem = InvalidRecordException(f"the records cannot be decompressed: {error}")
-            return _unread(batch, crc, problem=problem)
+            return _unread(batch, crc, problem=f"the records cannot be decompressed: {error}")
         decompressed = len(data)
     base = batch.base_timestamp
     walk = RecordWalk(data, start, batch.count, NO_TIMESTAMP - base)
@@ -161,16 +160,16 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, want
         pass
     if walk.problem:
         text = f"the batch does not have the {batch.count} records it says: {walk.problem}"
-        return _unread(batch, crc, decompressed, InvalidRecordException(text))
+        return _unread(batch, crc, decompressed, text)
     newest = max(base + walk.max_timestamp_delta, NO_TIMESTAMP)
     recompressed = None
     if wanted is not None:
         records = compress(wanted.type, data[start:], wanted.level)
         recompressed = with_records(batch.data, wanted.type, records)
-    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed, None, walk.keyless, recompressed)
+    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed, "", walk.keyless, recompressed)
 
 
-def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: InvalidRecordException | None = None) -> Scan:
+def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: str = "") -> Scan:
     """What is known of a batch whose records were not read to their end."""
     return Scan(crc, batch.max_timestamp, LONG_MAX, decompressed, problem)
 
@@ -202,8 +201,8 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
         )
     if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
-    if found.problem is not None:
-        raise found.problem
+    if found.problem:
+        raise InvalidRecordException(found.problem)
     _validate_timestamps(batch, found.min_timestamp, found.max_timestamp, config, now_ms)
     if found.keyless and "compact" in config.cleanup_policy:
         error = InvalidRecordException(f"record {found.keyless[0]} has no key, which a compacted topic needs")

@@ -4,23 +4,25 @@
 
     from aioproducer.compat.aiokafka import AIOKafkaProducer  # instead of: from aiokafka import AIOKafkaProducer
 
-For a library that imports aiokafka itself, before that library is imported::
+For a library that imports aiokafka itself, call this before importing that library::
 
     from aioproducer.compat.aiokafka import install
 
     install()
 
-aiokafka need not be installed. If it is, errors and structs are its own classes: ``except KafkaTimeoutError`` goes on
-working, and its consumer accepts what the producer returns. ``docs/migrating.md`` says what differs.
+aiokafka need not be installed. If it is, errors and structs are its own classes: ``except KafkaTimeoutError``
+still works, and its consumer accepts what the producer returns. ``docs/migrating.md`` says what differs.
 
-producer.py              the class: its life cycle, and records
-transactional_calls.py   transactions, and errors by aiokafka's names
-configs.py               its arguments as configs of this package
-errors.py                aiokafka's errors for this package's
-future.py                what send() returns
-batch_builder.py         what create_batch() makes
-structs.py, aiokafka_module.py  aiokafka's tuples; its own modules, if it is installed
-installing.py            puts the producer in the place of aiokafka's
+    producer.py            the class: its life cycle, records, and transactions
+    transactions.py        how transactions begin and end
+    configs.py             its arguments as configs of this package
+    errors.py              aiokafka's errors for this package's
+    error_translation.py   which of them the calls of one producer raise
+    future.py              what send() returns
+    batch_builder.py       what create_batch() returns
+    structs.py             aiokafka's tuples
+    aiokafka_module.py     aiokafka's own modules, if it is installed
+    installing.py          replaces aiokafka's producer
 """
 
 from aioproducer.compat.aiokafka.batch_builder import BatchBuilder

@@ -15,7 +15,7 @@ HEADER_SIZE: Final = 61
 
 
 class AppendedRecord(NamedTuple):
-    """What is known of a record as soon as it is in a batch."""
+    """What ``append()`` returns for a record."""
 
     offset: int
     """Within the batch."""
@@ -26,14 +26,14 @@ class AppendedRecord(NamedTuple):
 
     @property
     def crc(self) -> None:
-        """Records have none of their own since record format v2."""
+        """None: since record format v2, records have no checksum of their own."""
 
 
-_new: Final = tuple.__new__  # as in structs.py
+_new: Final = tuple.__new__  # see structs.py
 
 BatchRecord = tuple[bytes | None, bytes | None, int, Headers | None]
-"""A record of a batch, serialized: key, value, timestamp in milliseconds, headers. No class of its own: to make one of
-that would take as long as all else that is done for a record here."""
+"""A serialized record: key, value, timestamp in milliseconds, headers. A class of its own would double the cost of
+:meth:`BatchBuilder.append`."""
 
 
 @final
@@ -61,8 +61,8 @@ class BatchBuilder:
     ) -> AppendedRecord | None:
         """Adds a record; None, and the batch is closed, if it is full. The first record may be of any size.
 
-        ``timestamp`` is in milliseconds since the epoch, None is now. TypeError for what is not, or was not serialized
-        to, bytes. ``headers`` are pairs of a str and bytes or None.
+        ``timestamp`` is in milliseconds since the epoch; None means now. Raises TypeError for a key or value that is
+        not bytes after serialization. ``headers`` are pairs of a str and bytes or None.
         """
         if self._closed:
             return None
@@ -102,7 +102,7 @@ class BatchBuilder:
 
 
 def as_pairs(headers: Iterable[Any]) -> Headers:
-    """Headers, which aiokafka takes as any iterable of any pairs, as this package takes them."""
+    """Headers as this package takes them; aiokafka takes any iterable of pairs."""
     if type(headers) is list:
         for pair in headers:
             if type(pair) is not tuple:

@@ -16,14 +16,14 @@ _BUFFER_MEMORY: Final = 33554432
 _IN_FLIGHT: Final = 5
 _ALL: Final = (-1, "all")
 
-# They do what the built-in partitioner does, but once for each record, and in Python.
+# They choose as the built-in partitioner does, but run in Python for every record.
 _DEFAULT_PARTITIONERS: Final = frozenset(
     {("aiokafka.partitioner", "DefaultPartitioner"), ("kafka.partitioner.default", "DefaultPartitioner")}
 )
 
 
 def is_default_partitioner(partitioner: object) -> bool:
-    """Whether it is the default of aiokafka or kafka-python, which libraries pass on as if it were chosen."""
+    """Whether it is the default of aiokafka or kafka-python, which libraries pass on explicitly."""
     kind = type(partitioner)
     return partitioner is None or (kind.__module__, kind.__qualname__) in _DEFAULT_PARTITIONERS
 
@@ -51,11 +51,11 @@ def delivery_configs(
 ) -> dict[str, Any]:
     """Which replicas must have a record, and how long that may take.
 
-    aiokafka has one batch of a partition under way, so retries keep the order even without idempotence: here that means
-    one request at a time. With idempotence it retries for ever; otherwise a batch is not resent after
-    request.timeout.ms.
+    aiokafka sends one batch of a partition at a time, so retries keep the order even without idempotence. Here one
+    request in flight has the same effect. With idempotence aiokafka retries for ever; otherwise it gives up a batch
+    after request.timeout.ms.
     """
-    given = type(acks) is not object  # libraries hand on aiokafka's own default, which is such an object as well
+    given = type(acks) is not object  # libraries pass on aiokafka's own default, which is a plain object, too
     if given and acks not in (0, 1, *_ALL):
         raise ConfigException(f"acks is {acks!r}; it must be 0, 1, -1 or 'all'", name="acks", value=acks)
     idempotent = enable_idempotence or transactional_id is not None
@@ -76,7 +76,7 @@ def delivery_configs(
 
 
 def memory_configs(max_batch_size: int) -> dict[str, Any]:
-    """Batches, and memory for two of them at least."""
+    """The size of batches, and memory for two of them at least."""
     return {"batch_size": max_batch_size, "buffer_memory": max(_BUFFER_MEMORY, 2 * max_batch_size)}
 
 
@@ -91,7 +91,7 @@ def security_configs(
 ) -> dict[str, Any]:
     """How connections are secured; ``others`` are the names of this package's configs that were given as well.
 
-    What the protocol does not use is left out, because aiokafka ignores it.
+    Configs that the protocol does not use are left out, because aiokafka ignores them.
     """
     protocol = security_protocol.upper()
     configs: dict[str, Any] = {"security_protocol": security_protocol}

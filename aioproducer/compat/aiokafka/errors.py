@@ -1,11 +1,11 @@
 """aiokafka's errors for those of this package.
 
-If aiokafka is installed these are its own classes; if not, classes with the same names, bases, numbers and flags.
+If aiokafka is installed, these are its own classes; if not, classes with the same names, bases, numbers and flags.
 ``from aioproducer.compat.aiokafka.errors import KafkaTimeoutError`` works in either case. Each is raised from this
 package's own error, so ``error.__cause__.outcome`` says whether the record may be in the log.
 
-Every time-out is a KafkaTimeoutError. aiokafka reports a delivery that was too late by the last trouble it had
-(NotLeaderForPartitionError, LeaderNotAvailableError, …), so here it is raised as a class that is both.
+Every time-out is a KafkaTimeoutError. When a delivery times out, aiokafka raises the last error of its attempts
+(NotLeaderForPartitionError, LeaderNotAvailableError, …), so here the class raised is both.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _NUMBERED: Final = {
     58: "SaslAuthenticationFailed",
     59: "UnknownProducerId",
 }
-"""What a producer may meet; aiokafka's UnknownError stands for every number that it does not know."""
+"""The errors that a producer may get; every other number is aiokafka's UnknownError."""
 
 _RETRIABLE: Final = frozenset({3, 5, 6, 7, 14, 15, 16, 19, 20, 56})
 _INVALID_METADATA: Final = frozenset({3, 5, 6, 56})
@@ -94,13 +94,13 @@ _NAMED: Final = (
     "ProducerClosed",
     "ProducerFenced",
 )
-"""Those that brokers have no number for."""
+"""Errors without a number."""
 
 _BY_CLASS: Final[tuple[tuple[type[OwnError], str], ...]] = (
     (ProducerFencedException, "ProducerFenced"),
     (InvalidProducerEpochException, "ProducerFenced"),
     (AuthenticationException, "AuthenticationFailedError"),
-    (NetworkException, "KafkaConnectionError"),  # Kafka's number for it is another error's in aiokafka
+    (NetworkException, "KafkaConnectionError"),  # aiokafka uses Kafka's number of it for another error
     (IllegalArgumentException, "IllegalArgumentError"),
     (IllegalStateException, "IllegalStateError"),
 )
@@ -167,13 +167,13 @@ def __dir__() -> list[str]:
 def translated(error: OwnError, *, late: str = "") -> Exception:
     """aiokafka's error for one of ours, to be raised from it.
 
-    ``late`` names the class of a time-out if it is known; otherwise it depends on what the time was spent on.
+    ``late`` names the class of a time-out, if the caller knows it; otherwise the error's ledger decides.
     """
     return _kind(error, late)(str(error))
 
 
 def translated_with_cause(error: OwnError) -> Exception:
-    """The same for an error that a future gets, which nothing raises from ours."""
+    """As :func:`translated`, with our error as its cause: a future's error has no ``raise … from``."""
     other = translated(error)
     other.__cause__ = error
     return other
@@ -182,11 +182,11 @@ def translated_with_cause(error: OwnError) -> Exception:
 def _kind(error: OwnError, late: str = "") -> type[Exception]:
     cause = error.__cause__
     if isinstance(error, IllegalStateException | TransactionAbortableException) and isinstance(cause, OwnError):
-        return _kind(cause)  # aiokafka raises what made it fail
+        return _kind(cause)  # aiokafka raises the error that made the producer fail
     if isinstance(error, BufferExhaustedException):
         return _TREE["KafkaTimeoutError"]
     if isinstance(error, TimeoutException):
-        return _also_late(late or _last_trouble(error))
+        return _timed_out(late or _last_error(error))
     return _TREE[_name_for(type(error))]
 
 
@@ -197,7 +197,7 @@ def _name_for(kind: type[OwnError]) -> str:
     return _NUMBERED.get(kind.code, "UnknownError") if issubclass(kind, ApiException) else "KafkaError"
 
 
-def _last_trouble(error: TimeoutException) -> str:
+def _last_error(error: TimeoutException) -> str:
     """The name of the error that aiokafka would have ended the delivery with."""
     if isinstance(error.__cause__, ApiException):
         return _name_for(type(error.__cause__))
@@ -209,8 +209,8 @@ def _last_trouble(error: TimeoutException) -> str:
 
 
 @cache
-def _also_late(name: str) -> type[Exception]:
-    """The class of this name, and KafkaTimeoutError, in one."""
+def _timed_out(name: str) -> type[Exception]:
+    """A class that is both the one of this name and KafkaTimeoutError."""
     late = _TREE["KafkaTimeoutError"]
     if issubclass(_TREE[name], late):
         return late
@@ -223,4 +223,4 @@ def _also_late(name: str) -> type[Exception]:
 
 
 def _revived(name: str, args: tuple[Any, ...]) -> Exception:
-    return _also_late(name)(*args)
+    return _timed_out(name)(*args)

@@ -18,50 +18,50 @@ class Ending(NamedTuple):
     """What the futures of one producer have in common."""
 
     loop: asyncio.AbstractEventLoop
-    translate: Callable[[OwnMetadata], Any]
-    """Makes of a delivery's metadata what the future ends with."""
+    result_of: Callable[[OwnMetadata], Any]
+    """Turns a delivery's metadata into the future's result."""
 
 
-def settle(future: asyncio.Future[Any], delivery: Delivery, translate: Callable[[OwnMetadata], Any]) -> None:
-    """What became of a record is told to whoever waits for it, unless that was cancelled."""
+def settle(future: asyncio.Future[Any], delivery: Delivery, result_of: Callable[[OwnMetadata], Any]) -> None:
+    """Ends a future as its delivery ended, unless the future is done already: it may have been cancelled."""
     if future.done():
         return
     error = delivery.exception()
     if error is None:
-        future.set_result(translate(delivery.result()))
+        future.set_result(result_of(delivery.result()))
     else:
         future.set_exception(errors.translated_with_cause(error))
 
 
 class RecordFuture(asyncio.Future[RecordMetadata]):
-    """An ``asyncio.Future`` that becomes one only when it is needed: when somebody waits, cancels, adds a callback.
+    """An ``asyncio.Future`` that is set up only when it is needed: when somebody waits, cancels or adds a callback.
 
-    Until then the delivery knows all there is to know. Most futures are looked at when their record has been delivered,
-    so they never cost more than this object: no callback to be told by, and no tuples that the garbage collector has to
-    look through again and again, which took most of the time that a record took.
+    Until then it answers from the delivery. Most futures are read after their record was delivered, so they cost no
+    more than this object: no callback, and no tuples that the garbage collector traverses again and again. That
+    traversal took most of a record's time.
     """
 
     __slots__ = ("_delivery", "_ending")
 
     def __init__(self, delivery: Delivery, ending: Ending) -> None:
-        # Without super().__init__(): that is what _begin is for. Every method below therefore comes before Future's.
+        # super().__init__() waits for _begin, so every method of Future is overridden below.
         self._delivery: Delivery | None = delivery
         self._ending = ending
 
     def _begin(self) -> None:
-        """From now on it is a future as any other."""
+        """Sets it up as an ordinary future."""
         delivery = self._delivery
         if delivery is None:
             return
         self._delivery = None
         super().__init__(loop=self._ending.loop)
         if delivery.done():
-            settle(self, delivery, self._ending.translate)
+            settle(self, delivery, self._ending.result_of)
         else:
-            delivery.add_done_callback(partial(settle, self, translate=self._ending.translate))
+            delivery.add_done_callback(partial(settle, self, result_of=self._ending.result_of))
 
     def _delivered(self) -> Delivery | None:
-        """The delivery, if that can still answer for the future, and has gone well."""
+        """The delivery, if it succeeded and still stands for the future; otherwise sets up the future."""
         delivery = self._delivery
         if delivery is not None and delivery.done() and delivery.outcome is None:
             return delivery
@@ -69,11 +69,11 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         return None
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        delivery = self._delivery  # not by _delivered(), whose call every record would pay for
+        delivery = self._delivery  # without _delivered(): every record would pay for that call
         if delivery is None or not delivery.done() or delivery.outcome is not None:
             self._begin()
             return (yield from super().__await__())
-        metadata: RecordMetadata = self._ending.translate(delivery.result())
+        metadata: RecordMetadata = self._ending.result_of(delivery.result())
         return metadata
 
     __iter__ = __await__
@@ -89,7 +89,7 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         delivery = self._delivered()
         if delivery is None:
             return super().result()
-        metadata: RecordMetadata = self._ending.translate(delivery.result())
+        metadata: RecordMetadata = self._ending.result_of(delivery.result())
         return metadata
 
     def exception(self) -> BaseException | None:

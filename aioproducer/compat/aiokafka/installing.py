@@ -1,4 +1,4 @@
-"""Puts the producer in the place of aiokafka's, for libraries that import that themselves."""
+"""Replaces aiokafka's producer, for libraries that import it themselves."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def install() -> None:
     ImportError if aiokafka is not installed, because then there is nothing to replace. aiokafka's consumer and admin
     client stay as they are.
     """
-    theirs = getattr(import_module(_HOMES[0]), _NAME)
-    if theirs is AIOKafkaProducer:
+    replaced = getattr(import_module(_HOMES[0]), _NAME)
+    if replaced is AIOKafkaProducer:
         return
     early = sorted(
         name
         for name, module in tuple(sys.modules.items())
-        if name not in _HOMES and getattr(module, "__dict__", {}).get(_NAME) is theirs
+        if name not in _HOMES and getattr(module, "__dict__", {}).get(_NAME) is replaced
     )
     if early:
         raise IllegalStateException(

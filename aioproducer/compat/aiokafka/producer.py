@@ -6,7 +6,8 @@ import asyncio
 import random
 import ssl
 import warnings
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import fields
 from itertools import count
 from types import TracebackType
@@ -25,9 +26,10 @@ from aioproducer.compat.aiokafka.configs import (
     memory_configs,
     security_configs,
 )
+from aioproducer.compat.aiokafka.error_translation import ErrorTranslation
 from aioproducer.compat.aiokafka.future import Ending, RecordFuture, settle
-from aioproducer.compat.aiokafka.structs import RecordMetadata, as_theirs
-from aioproducer.compat.aiokafka.transactional_calls import TransactionalCalls
+from aioproducer.compat.aiokafka.structs import RecordMetadata, as_aiokafkas
+from aioproducer.compat.aiokafka.transactions import Transactions
 from aioproducer.configs.client_config import ClientConfig
 from aioproducer.types import Headers
 
@@ -37,12 +39,12 @@ Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
 _CLIENTS = count(1)
 _CLIENT_CONFIGS: Final = frozenset(field.name for field in fields(ClientConfig))
 _SOME_TOPIC: Final = "__consumer_offsets"
-"""Asking for one topic, there or not, finds out whether there is a cluster."""
+"""Describing any topic, even one that does not exist, shows whether the cluster answers."""
 _BACKOFF_MAX_MS: Final = 1000
 _UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionError"
 
 
-class AIOKafkaProducer(TransactionalCalls):
+class AIOKafkaProducer:
     """Replaces aiokafka's class of this name.
 
     ::
@@ -91,7 +93,7 @@ class AIOKafkaProducer(TransactionalCalls):
         sasl_oauth_token_provider: object = None,
         **config: Any,
     ) -> None:
-        # Kerberos and OAUTHBEARER are refused by sasl_mechanism; what only they need is looked at no further.
+        # The config sasl_mechanism refuses Kerberos and OAUTHBEARER, so the arguments that only they need are ignored.
         for name, given in (("loop", loop), ("api_version", api_version)):
             if given is not None:
                 warnings.warn(f"the argument {name!r} is deprecated, and not needed", DeprecationWarning, stacklevel=2)
@@ -131,10 +133,17 @@ class AIOKafkaProducer(TransactionalCalls):
             ),
             **config,
         }
-        super().__init__(KafkaProducer(**self._configs))
-        self._translate: Callable[[OwnMetadata], Any] = as_theirs if self._producer.config.required_acks else _nothing
+        self._producer: KafkaProducer[Any, Any] = KafkaProducer(**self._configs)
+        self._translation = ErrorTranslation(transactional=self._producer.config.transactional_id is not None)
+        self._transactions = Transactions(self._producer, self._translation)
+        acknowledged = self._producer.config.required_acks != 0
+        self._result_of: Callable[[OwnMetadata], Any] = as_aiokafkas if acknowledged else _nothing
         self._known: set[tuple[str, int]] = set()
-        """Partitions that are there: they are not taken away as long as their topic lives."""
+        """Partitions that exist: Kafka removes none while their topic exists."""
+
+    @property
+    def _closed(self) -> bool:  # FastStream reads it under this name
+        return self._translation.closed
 
     @property
     def kafka_producer(self) -> KafkaProducer[Any, Any]:
@@ -153,17 +162,17 @@ class AIOKafkaProducer(TransactionalCalls):
         KafkaConnectionError if no broker has answered within request_timeout_ms.
         """
         if self._loop is not None and self._loop is not asyncio.get_running_loop():
-            raise errors.IllegalStateError("the producer was made for another event loop than the one that runs")
+            raise errors.IllegalStateError("the producer was made for another event loop than the running one")
         await self._find_cluster()
-        with self._told():
+        with self._translation.translating():
             await self._producer.start()
-            if self._transactional:
+            if self._producer.config.transactional_id is not None:
                 try:
                     await self._producer.init_transactions()
                 except BaseException:
                     await self._producer.close(0)
                     raise
-        self._ending = Ending(asyncio.get_running_loop(), self._translate)
+        self._ending = Ending(asyncio.get_running_loop(), self._result_of)
         self._started = True
 
     async def _find_cluster(self) -> None:
@@ -177,12 +186,12 @@ class AIOKafkaProducer(TransactionalCalls):
 
     async def flush(self) -> None:
         """Returns when everything sent so far is delivered or has failed."""
-        with self._told():
+        with self._translation.translating():
             await self._producer.flush()
 
     async def stop(self) -> None:
         """Delivers what was accepted, then closes all connections. Stopping twice is harmless."""
-        self._closed = True
+        self._translation.closed = True
         await self._producer.close()
 
     async def __aenter__(self) -> Self:
@@ -202,7 +211,7 @@ class AIOKafkaProducer(TransactionalCalls):
 
     async def partitions_for(self, topic: str) -> set[int]:
         """The topic's partitions; UnknownTopicOrPartitionError if there are none after request_timeout_ms."""
-        with self._told(late=_UNKNOWN_TOPIC):
+        with self._translation.translating(late=_UNKNOWN_TOPIC):
             return {info.partition for info in await self._producer.partitions_for(topic)}
 
     async def send(
@@ -217,13 +226,13 @@ class AIOKafkaProducer(TransactionalCalls):
         """Appends a record, and returns a future of its metadata (of None with acks=0).
 
         Waits up to request_timeout_ms for the topic (UnknownTopicOrPartitionError) and for memory (KafkaTimeoutError).
-        If it is cancelled meanwhile, the record is not sent; cancelling the future takes nothing back. What serializers
-        or the partitioner raise is raised as it is; TypeError for what is not bytes after serialization.
+        If the wait is cancelled, the record is not sent; cancelling the future withdraws nothing. Errors of serializers
+        and the partitioner are raised unchanged; TypeError for a key or value that is not bytes after serialization.
         """
         try:
             delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
         except KafkaError as error:
-            raise self._translated(error, late=_UNKNOWN_TOPIC) from error
+            raise self._translation.translated(error, late=_UNKNOWN_TOPIC) from error
         return RecordFuture(delivery, self._ending)
 
     async def send_and_wait(
@@ -239,12 +248,12 @@ class AIOKafkaProducer(TransactionalCalls):
         try:
             delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
         except KafkaError as error:
-            raise self._translated(error, late=_UNKNOWN_TOPIC) from error
+            raise self._translation.translated(error, late=_UNKNOWN_TOPIC) from error
         try:
-            told: RecordMetadata = self._translate(await delivery)
+            metadata: RecordMetadata = self._result_of(await delivery)
         except KafkaError as error:
             raise errors.translated(error) from error
-        return told
+        return metadata
 
     def create_batch(self) -> BatchBuilder:
         """An empty batch of max_batch_size, to be filled and given to :meth:`send_batch`."""
@@ -259,7 +268,7 @@ class AIOKafkaProducer(TransactionalCalls):
         it fails with the first error there was. Waits and raises as :meth:`send` does.
         """
         self._check_open()
-        with self._told(late=_UNKNOWN_TOPIC):
+        with self._translation.translating(late=_UNKNOWN_TOPIC):
             partition = await self._choose(topic, partition, None)
         batch.close()
         future: Future = asyncio.get_running_loop().create_future()
@@ -267,7 +276,7 @@ class AIOKafkaProducer(TransactionalCalls):
             cast(Any, future).set_result(None)
             return future
         send = self._producer.send
-        with self._told(late=_UNKNOWN_TOPIC):
+        with self._translation.translating(late=_UNKNOWN_TOPIC):
             key, value, timestamp_ms, headers = batch.records[0]
             first = await self._producer.enqueue(
                 topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
@@ -281,13 +290,13 @@ class AIOKafkaProducer(TransactionalCalls):
         left = iter(deliveries)
 
         def look(_: Delivery | None = None) -> None:
-            # The others of its batch are done when the first of them is told, so this is told once for each batch.
+            # All records of a batch are done before the first callback runs, so this runs once for each batch.
             for delivery in left:
                 if not delivery.done():
                     delivery.add_done_callback(look)
                     return
             failed = (delivery for delivery in deliveries if delivery.outcome is not None)
-            settle(future, next(failed, deliveries[0]), self._translate)
+            settle(future, next(failed, deliveries[0]), self._result_of)
 
         look()
         return future
@@ -301,7 +310,7 @@ class AIOKafkaProducer(TransactionalCalls):
         timestamp_ms: int | None,
         headers: Iterable[tuple[str, bytes | None]] | None,
     ) -> Coroutine[Any, Any, Delivery]:
-        """Every record comes here, so what only some of them need is in other places."""
+        """Every record takes this path, so rare cases are handled elsewhere."""
         if value is None and key is None:
             raise AssertionError("a record needs a key or a value")
         if self._key_serializer is not None:
@@ -326,7 +335,7 @@ class AIOKafkaProducer(TransactionalCalls):
         )
 
     async def _choose(self, topic: str, partition: int | None, key: Any) -> int:
-        """The partition that was named, if it is there, or the one that the partitioner says."""
+        """The named partition, if it exists, or the one that the partitioner chooses."""
         infos = await self._producer.partitions_for(topic)
         everyone = [info.partition for info in infos]
         if partition is not None:
@@ -339,6 +348,33 @@ class AIOKafkaProducer(TransactionalCalls):
             return random.choice(led or everyone)
         return self._partitioner(key, everyone, led)
 
+    # Transactions
+
+    async def begin_transaction(self) -> None:
+        """From now on records belong to a transaction."""
+        await self._transactions.begin()
+
+    async def commit_transaction(self) -> None:
+        """Delivers every record of the transaction, and commits it; raises what kept a record from being delivered."""
+        await self._transactions.commit()
+
+    async def abort_transaction(self) -> None:
+        """Gives up the transaction."""
+        await self._transactions.abort()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """A transaction: committed at the end of the block, aborted if that raises or is cancelled."""
+        async with self._transactions.block():
+            yield self
+
+    async def send_offsets_to_transaction(self, offsets: Mapping[Any, int | tuple[int, str]], group_id: str) -> None:
+        """Makes a group's offsets (of the next records to read) a part of the transaction.
+
+        ``offsets``: by topic and partition, as a pair, a number or a number and a note.
+        """
+        await self._transactions.send_offsets(offsets, group_id)
+
 
 def _nothing(metadata: OwnMetadata) -> None:
-    """With acks=0 there is nothing to be told but a failure."""
+    """With acks=0 a delivery has no metadata."""

@@ -8,6 +8,12 @@
         interceptor_classes=[TracingInterceptor(client_id="orders")],
         metric_reporters=[OpenTelemetryReporter()],
     )
+
+The files:
+
+    reporter.py       the metrics, as observable instruments
+    tracing.py        a span for every record
+    conventions.py    names of OpenTelemetry's semantic conventions, and its metrics for producers
 """
 
 from aioproducer.integrations.opentelemetry.reporter import OpenTelemetryReporter

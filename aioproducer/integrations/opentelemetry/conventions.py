@@ -1,4 +1,4 @@
-"""Names and figures of OpenTelemetry's semantic conventions for messaging, and its two metrics for producers."""
+"""Names and values of OpenTelemetry's semantic conventions for messaging, and its two metrics for producers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 from opentelemetry.metrics import MeterProvider, get_meter_provider
 
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.44.0"
-"""The version of the conventions that names are from."""
+"""The version of the conventions."""
 
 SENDING: Final = {
     "messaging.system": "kafka",
     "messaging.operation.name": "send",
     "messaging.operation.type": "send",
 }
-"""The attributes of whatever is told of a record."""
+"""The attributes of all spans and metrics of records."""
 
 DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 """Seconds."""
@@ -37,7 +37,7 @@ class OperationMetrics:
         )
 
     def ended(self, topic: str, seconds: float, error: BaseException | None, *, batched: bool) -> None:
-        """A record has ended; ``batched`` unless it never came into a batch, and so was never sent."""
+        """Counts a record that has ended. One that is not ``batched`` was in no batch, and so was never sent."""
         attributes = {**SENDING, "messaging.destination.name": topic}
         if error is not None:
             attributes["error.type"] = type(error).__name__

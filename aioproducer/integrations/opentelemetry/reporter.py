@@ -21,12 +21,12 @@ FRESH: Final = 0.5
 
 
 class OpenTelemetryReporter:
-    """One of the ``metric_reporters`` of a producer: its metrics are observed from its start to its end.
+    """One of a producer's ``metric_reporters``: its metrics are observed from its start to its end.
 
     Names are Kafka's: ``kafka.producer.record_send_rate`` with the attribute ``client-id``. Metrics of topics and
     brokers have one more attribute (``kafka.producer_topic.byte_rate``). Names that end in ``_total`` are counters, all
-    others gauges. Metrics without a value yet are left out. Producers differ by ``client-id``, so each has to have its
-    own. Nothing is computed before a reader collects, which may happen in any thread.
+    others gauges. Metrics without a value yet are left out. The ``client-id`` distinguishes producers, so each needs
+    its own. Nothing is computed before a reader collects, which may happen in any thread.
     """
 
     def __init__(self, meter_provider: MeterProvider | None = None) -> None:
@@ -37,7 +37,7 @@ class OpenTelemetryReporter:
     def init(self, producer: KafkaProducer[Any, Any]) -> None:
         """The producer has started."""
         if self._producer is not None:
-            raise IllegalStateException("this OpenTelemetryReporter is another producer's: make one for each")
+            raise IllegalStateException("this OpenTelemetryReporter belongs to another producer: make one for each")
         provider = get_meter_provider() if self._provider is None else self._provider
         instruments = _all_instruments.get(provider)
         if instruments is None:
@@ -47,14 +47,14 @@ class OpenTelemetryReporter:
         instruments.producers.append(_Observed(producer))
 
     async def close(self) -> None:
-        """The producer is closing: from now on its metrics are not observed."""
+        """The producer is closing: its metrics are no longer observed."""
         if self._instruments is not None:
             kept = [observed for observed in self._instruments.producers if observed.producer is not self._producer]
             self._instruments.producers = kept
 
 
 class _Observed:
-    """A producer and its latest figures."""
+    """A producer and its latest values."""
 
     def __init__(self, producer: KafkaProducer[Any, Any]) -> None:
         self.producer = producer

@@ -17,7 +17,7 @@ from aioproducer.integrations.opentelemetry.conventions import SCHEMA_URL, SENDI
 from aioproducer.types import Headers
 
 _Key = tuple[str, tuple[bytes | None, ...]]
-"""What identifies a span under way by its record: the topic, and the context in the headers."""
+"""Identifies an open span by its record: the topic, and the context in the headers."""
 
 
 class _UnderWay(NamedTuple):
@@ -26,14 +26,14 @@ class _UnderWay(NamedTuple):
 
 
 class TracingInterceptor(ProducerInterceptor):
-    """One of the ``interceptor_classes``: a span ``send <topic>`` from ``send`` to the record's end.
+    """One of a producer's ``interceptor_classes``: a span ``send <topic>`` from ``send`` to the record's end.
 
     Its parent is the span that is current where ``send`` is called. Its context goes into the record's headers (W3C's
     ``traceparent`` and ``tracestate`` by default), so consumers can continue the trace. A record that already has such
     a context, because it was read from a topic and is passed on, keeps it, and the span is linked to it.
 
-    It should be the last interceptor: if a later one removes those headers, spans do not end before the producer is
-    closed. Where nothing is sampled, only the context is passed on.
+    Make it the last interceptor: if a later one removes those headers, spans end only when the producer is closed. A
+    record that is not sampled only gets the context.
 
     ``client_id`` is the producer's, for ``messaging.client.id``. ``keys`` are left out of spans by default, because
     they may identify people. With ``metrics``, the conventions' metrics are recorded for every record, sampled or not:
@@ -59,7 +59,7 @@ class TracingInterceptor(ProducerInterceptor):
         self._common = SENDING if client_id is None else {**SENDING, "messaging.client.id": client_id}
         self._under_way: dict[_Key, list[_UnderWay]] = {}
 
-    # The record on its way in
+    # A record before it is sent
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         headers: Headers = tuple(record.headers or ())
@@ -76,7 +76,7 @@ class TracingInterceptor(ProducerInterceptor):
         return record
 
     def _carried(self, headers: Headers) -> dict[str, str]:
-        """What the propagator can read of the headers."""
+        """The headers that the propagator can read."""
         return {
             name: value.decode(errors="replace")
             for name, value in headers
@@ -89,7 +89,7 @@ class TracingInterceptor(ProducerInterceptor):
         return found if found.is_valid else None
 
     def _passed_on(self, headers: Headers, carried: dict[str, str], span: Span) -> Headers:
-        """The headers with the span's context, in the place of one that cannot be read; baggage is kept."""
+        """The headers with the span's context, which replaces an unreadable one; baggage is kept."""
         context = self._propagator.extract(carried, get_current()) if carried else None
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier, trace.set_span_in_context(span, context))
@@ -106,7 +106,7 @@ class TracingInterceptor(ProducerInterceptor):
             attributes["messaging.kafka.message.tombstone"] = True
         return self._tracer.start_span(f"send {record.topic}", kind=kind, attributes=attributes, links=links)
 
-    # Its end
+    # The end of a record
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Headers) -> None:
         span = self._take(metadata.topic, headers, error, batched=True)
@@ -134,7 +134,7 @@ class TracingInterceptor(ProducerInterceptor):
         return topic, tuple(value for name, value in headers if name in self._fields)
 
     def _take(self, topic: str, headers: Headers, error: BaseException | None, *, batched: bool) -> Span | None:
-        """The record's span. If a record was passed on twice to the same topic, two have the same context."""
+        """The record's span. Two spans have the same key if a record was passed on twice to the same topic."""
         key = self._key(topic, headers)
         found = self._under_way.get(key)
         if found is None:

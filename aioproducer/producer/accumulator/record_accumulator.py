@@ -78,8 +78,13 @@ def _check_unicode(name: str) -> None:
         raise SerializationException(f"the header name {name!r} cannot be encoded: {error}") from error
 
 
-def _nothing(*args: object) -> None:
-    """Does nothing; the default callback."""
+def _opened(queue: PartitionQueue, batch: ProducerBatch) -> None:
+    """Does nothing; the default ``on_open``."""
+
+
+def _full(queue: PartitionQueue) -> bool:
+    """Does nothing; the default ``on_full``."""
+    return False
 
 
 @final
@@ -98,8 +103,8 @@ class TopicQueues:
 class RecordAccumulator:
     """The open batches of all partitions.
 
-    The Sender is notified of each new batch (``on_open(queue, batch)``), and of each one closed before it is drained
-    (``on_full(queue)``).
+    ``on_open(queue, batch)`` is called for each new batch, and ``on_full(queue)`` for each one closed before it is
+    drained; that returns whether ``enqueue`` must give the loop a turn.
     """
 
     def __init__(
@@ -113,6 +118,8 @@ class RecordAccumulator:
         ignore_keys: bool,
         ratios: CompressionRatioEstimator | None = None,
         hooks: Hooks | None = None,
+        on_open: Callable[[PartitionQueue, ProducerBatch], object] = _opened,
+        on_full: Callable[[PartitionQueue], bool] = _full,
     ) -> None:
         self.pool = pool
         self.loop = loop
@@ -121,8 +128,8 @@ class RecordAccumulator:
         self.batch_size = batch_size
         self.max_request_size = max_request_size
         self.ignore_keys = ignore_keys
-        self.on_open: Callable[[PartitionQueue, ProducerBatch], object] = _nothing
-        self.on_full: Callable[[PartitionQueue], object] = _nothing
+        self._on_open = on_open
+        self._on_full = on_full
         self.ratios = ratios
         """The compression ratio of each topic; None without compression."""
         self.hooks = hooks
@@ -282,7 +289,8 @@ class RecordAccumulator:
         """Closes the open batch, if any, and queues it behind the others."""
         if queue.open is not None:
             queue.batches.append(self.take_open(queue))
-            self.on_full(queue)
+            if self._on_full(queue):
+                self.must_yield = True
 
     def take_open(self, queue: PartitionQueue) -> ProducerBatch:
         """Closes the open batch for a caller that drains it at once."""
@@ -349,5 +357,5 @@ class RecordAccumulator:
         if self.ratios is not None:
             batch.expected_ratio = self.ratios.expected(queue.topic)
         queue.open = batch
-        self.on_open(queue, batch)
+        self._on_open(queue, batch)
         return batch

@@ -62,9 +62,9 @@ def increment_sequence(sequence: int, by: int) -> int:
 class ProducerIds:
     """The identity from the last InitProducerId; ``None`` while there is no usable one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, transactional: bool = False) -> None:
         self.current: ProducerIdAndEpoch | None = None
-        self.transactional = False
+        self.transactional = transactional
         """The coordinator assigns the epochs, one for all partitions."""
         self.transaction = 0
         """The number of the open transaction, or of the last one."""

@@ -21,40 +21,41 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import Loop, ProduceResult
+from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, as_bytes
 from aioproducer.producer.diagnosis.failure_log import FailedRun, FailureLog
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.hooks.pending_serialization import Later, Serialization
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
-from aioproducer.producer.sender.sender import Sender
+from aioproducer.producer.sender.sender_calls import SenderCalls
+from aioproducer.producer.transactions.transaction_calls import TransactionCalls
 from aioproducer.types import Headers, ProducerRecord
 
 NO_PARTITION_YET: Final = 2**31 - 1
 """No topic has this many partitions."""
 
 
-def fields_of(
-    record: str | ProducerRecord,
+def record_of(
+    topic: str | ProducerRecord,
     value: Any,
     key: Any,
     partition: int | None,
     timestamp_ms: int | None,
     headers: Headers | None,
-) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
-    """A record's fields, from either form of ``send``'s arguments; IllegalArgumentException if it is no record."""
-    if isinstance(record, str):  # a subclass of str
-        return str(record), value, key, partition, timestamp_ms, headers
-    if not isinstance(record, ProducerRecord):
+) -> ProducerRecord:
+    """The record, from either form of ``send``'s arguments; IllegalArgumentException if it is none."""
+    if isinstance(topic, str):  # or a subclass of str
+        return ProducerRecord(str(topic), value, key, partition, timestamp_ms, headers)
+    if not isinstance(topic, ProducerRecord):
         raise IllegalArgumentException(
-            f"the topic is of type {type(record).__name__}; it must be a str or a ProducerRecord"
+            f"the topic is of type {type(topic).__name__}; it must be a str or a ProducerRecord"
         )
     if any(given is not None for given in (value, key, partition, timestamp_ms, headers)):
         raise IllegalArgumentException("a ProducerRecord brings its own value, key, partition, timestamp and headers")
-    if not isinstance(record.topic, str):
-        raise IllegalArgumentException(f"the record's topic is of type {type(record.topic).__name__}; it must be a str")
-    return record
+    if not isinstance(topic.topic, str):
+        raise IllegalArgumentException(f"the record's topic is of type {type(topic.topic).__name__}; it must be a str")
+    return topic
 
 
 class Admission:
@@ -63,22 +64,23 @@ class Admission:
 
     def __init__(
         self,
-        loop: Loop,
         config: ProducerConfig,
         accumulator: RecordAccumulator,
         lot: ParkingLot,
-        sender: Sender,
+        sender: SenderCalls,
+        transactions: TransactionCalls | None,
         hooks: Hooks,
         metrics: ProducerMetrics,
         failures: FailureLog,
         *,
         check_place: Callable[[], object],
     ) -> None:
-        self._loop = loop
+        self._loop = accumulator.loop
         self._max_block = config.max_block_ms / 1000
         self._accumulator = accumulator
         self._lot = lot
         self._sender = sender
+        self._transactions = transactions
         self._hooks = hooks
         self._metrics = metrics
         self._failures = failures
@@ -98,20 +100,11 @@ class Admission:
             raise IllegalStateException(f"the producer has failed: {fatal}") from fatal
         if self._closed:
             raise IllegalStateException("the producer is closed; make a new one")
-        if (transactions := self._sender.transactions) is not None and (why := transactions.why_no_records()):
+        if (transactions := self._transactions) is not None and (why := transactions.why_no_records()):
             raise IllegalStateException(why)
 
     def let_in(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: Headers | None,
-        condition: Callable[[], Any] | None = None,
-        *,
-        serialize: bool = True,
+        self, given: ProducerRecord, condition: Callable[[], Any] | None = None, *, serialize: bool = True
     ) -> Delivery | ParkedRecord:
         """All of ``send``, or ``enqueue`` up to its wait, including calls of the user's code.
 
@@ -122,8 +115,8 @@ class Admission:
             self.check_open()
         record: ProducerRecord | None = None
         if hooks.intercepts():
-            record = hooks.on_send(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
-            topic, value, key, partition, timestamp_ms, headers = record
+            given = record = hooks.on_send(given)
+        topic, value, key, partition, timestamp_ms, headers = given
         try:
             self.check_open()
             key_bytes, value_bytes = key, value
@@ -257,7 +250,7 @@ class Admission:
     def failed(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
         """The delivery of a record that can never be sent."""
         self.check_open()
-        self._lot.on_failed(error)
+        self.missing(error)
         where = (topic, -1 if partition is None else partition)
         result = ProduceResult(self._loop, *where, self._hooks)
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
@@ -278,29 +271,30 @@ class Admission:
 
     def bulk_began(self) -> int:
         """A bulk call starts to send records; returns the number of their transaction, 0 without one."""
-        transactions = self._sender.transactions
+        transactions = self._transactions
         return 0 if transactions is None else transactions.status.bulk_began()
 
     def bulk_ended(self, transaction: int) -> None:
         """The bulk call has sent all records, or given up."""
-        if (transactions := self._sender.transactions) is not None:
+        if (transactions := self._transactions) is not None:
             transactions.status.bulk_ended(transaction)
 
     def why_no_more(self, transaction: int) -> KafkaError | None:
         """Why a bulk call of this transaction must stop sending; None if it may continue."""
-        transactions = self._sender.transactions
+        transactions = self._transactions
         if transactions is None or transactions.status.transaction == transaction:
             return None
         return IllegalStateException("the transaction of the call ended before the call had sent all its records")
 
     def missing(self, error: KafkaError) -> None:
         """A record was refused without an exception: its transaction must not commit without it."""
-        self._lot.on_failed(error)
+        if (transactions := self._transactions) is not None:
+            transactions.batch_failed(error)
 
     def unread(self, topic: str, error: Exception) -> None:
         """Logs the error of an ``enqueue`` record that was refused and never awaited."""
         if isinstance(error, KafkaError):
-            self._lot.on_failed(error)
+            self.missing(error)
             ended = DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1))
             self._failures.failed(topic, -1, 1, ended, self._loop.time())
 

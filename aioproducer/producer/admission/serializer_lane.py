@@ -39,11 +39,8 @@ class SerializerLane:
         self._at_work: ParkedRecord | None = None
         """The record whose serializers the task awaits."""
         self._leaving: set[asyncio.Task[None]] = set()
-        lot.on_serializing = self._look
-        lot.within_serializer = self._within
-        hooks.others_wait = lambda: len(lot.serializing) > 0
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Cancels serializers of records that have left the line, and starts those of the first one in it."""
         line = self._lot.serializing
         if self._at_work is not None and self._at_work not in line:
@@ -66,9 +63,10 @@ class SerializerLane:
             if record is not None and record.waiting():
                 why = "it was cancelled" if task.cancelled() else repr(task.exception())
                 self._lot.give_up(record, KafkaError(f"the task that awaits serializers has ended: {why}"))
-        self._look()
+        self.look()
 
-    def _within(self) -> bool:
+    def within(self) -> bool:
+        """Whether the caller is the serializer at work."""
         return self._task is not None and asyncio.current_task() is self._task
 
     async def stopped(self, grace: float) -> None:

@@ -19,15 +19,20 @@ from aioproducer.errors import (
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.bulk.columns import Columns
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.bulk.rows import Rows
+from aioproducer.producer.bulk.table_columns import TableColumns
 from aioproducer.producer.bulk.table_rows import TableRows
+from aioproducer.producer.bulk.table_stream import TableStream
 from aioproducer.producer.bulk.tally import BulkTally
+from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.producer.diagnosis.failure_log import FailedRun
 from aioproducer.producer.parking.enqueue_wait import placed
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.timing.time_slice import TimeSlice
+from aioproducer.types import ProducerRecord
 
 _REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, SerializationException)
 """Errors of a single record, which affect no other; PartitionerException is one of them."""
@@ -84,9 +89,30 @@ class BulkSend:
         self._tally.abandoned = True
         if self._sending and isinstance(exc, asyncio.CancelledError):
             self._missing(KafkaError(f"a call was cancelled before all its records for {self._topic!r} were sent"))
-        self.all_sent()
+        self._all_sent()
 
-    async def send_rows(self, rows: Rows | TableRows) -> None:
+    async def send(self, columns: Columns | TableColumns | TableStream) -> BulkResult:
+        """Sends all rows, and returns when they have ended.
+
+        If the columns break, what was read before is sent first, and a note on the error gives its outcome.
+        """
+        with self:
+            if isinstance(columns, TableStream):
+                while (portion := await columns.read()) is not None:
+                    await self._send_rows(portion)
+            else:
+                while (rows := columns.read()) is not None:
+                    await self._send_rows(rows)
+            if columns.broken is None:
+                self._all_sent()
+            await self._tally.complete()
+            if columns.broken is not None:
+                result = self._tally.result(columns.count, None)
+                columns.broken.add_note(f"before it {counted(result.count, 'record')} had been sent: {result!r}")
+                raise columns.broken
+            return self._tally.result(columns.count, self._unread)  # failures never read from it are logged
+
+    async def _send_rows(self, rows: Rows | TableRows) -> None:
         """Appends all rows, or accounts for their errors; gives the loop its turns."""
         at, count = 0, rows.count
         while at < count:
@@ -103,19 +129,11 @@ class BulkSend:
                 await asyncio.sleep(0)
                 self._slice.begin()
 
-    def all_sent(self) -> None:
+    def _all_sent(self) -> None:
         """The rows are exhausted."""
         if self._sending:
             self._sending = False
             self._admission.bulk_ended(self._transaction)
-
-    async def ended(self) -> None:
-        """Returns when all have ended."""
-        await self._tally.complete()
-
-    def result(self, count: int, *, logs_unread: bool = False) -> BulkResult:
-        """The outcome of all ``count`` records; ``logs_unread``: failures never read from it are logged."""
-        return self._tally.result(count, self._unread if logs_unread else None)
 
     def _append_directly(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
         """Appends without waiting; returns how far it got, and the record that must wait now."""
@@ -131,13 +149,11 @@ class BulkSend:
         index = rows.first + at
         try:
             self._admission.check_open()
-            value, key, partition, timestamp_ms, headers = rows.record(at)
-            if self._no_partition is not None and self._lacks(partition):
+            record = ProducerRecord(self._topic, *rows.record(at))
+            if self._no_partition is not None and self._lacks(record.partition):
                 self._never_tried(range(index, index + 1), self._no_partition)
                 return at + 1, None
-            admitted = self._admission.let_in(
-                self._topic, value, key, partition, timestamp_ms, headers, asyncio.Condition, serialize=self._serialize
-            )
+            admitted = self._admission.let_in(record, asyncio.Condition, serialize=self._serialize)
         except _REFUSED as error:
             self._refused(range(index, index + 1), error)
             return at + 1, None

@@ -1,7 +1,7 @@
 """Why records wait or have failed, as values and in words.
 
     reason.py       the list of reasons
-    explanation.py  the answer of ``explain``
+    explanation.py  the answer of ``explain``, which ``sender/obstacles.py`` finds
     ledger.py, value_history.py   how a record spent its time
     failure_log.py  failures of unawaited records, in few lines
     health.py       a producer's health by its metrics

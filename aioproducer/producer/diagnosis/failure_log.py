@@ -53,18 +53,22 @@ class _Failed:
         return f"{where}: {said} ({self.error.outcome.value}): {self.error}"
 
 
+def _nothing() -> None:
+    """The default callback."""
+
+
 class FailureLog:
     """One line per topic and cause, then what has added up, at most every ten seconds: however many partitions.
 
     Failures of the same moment share a line, so nothing is logged before ``write``, which the owner calls soon after
-    ``on_news`` and then at ``next``. Times in seconds.
+    ``on_failure()`` and then at ``next``. Times in seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_failure: Callable[[], object] = _nothing) -> None:
+        self._on_failure = on_failure
         self._interval = LogInterval()
         self._unwritten: dict[Cause, _Failed] = {}
         self._closed = False
-        self.on_news: Callable[[], object] = lambda: None
 
     def failed(self, topic: str, partition: int, records: int, error: DeliveryError, now: float) -> None:
         """``partition`` is -1 for records without one so far."""
@@ -74,7 +78,7 @@ class FailureLog:
         failed = self._unwritten.get(cause)
         if failed is None:
             failed = self._unwritten[cause] = _Failed(error)
-            self.on_news()
+            self._on_failure()
         failed.records += records
         failed.partitions.add(partition)
         if self._closed:

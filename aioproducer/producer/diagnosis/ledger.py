@@ -46,9 +46,9 @@ class Ledger:
 
 def in_words(entries: tuple[LedgerEntry, ...]) -> str:
     """``34 s no leader, 86 s NOT_ENOUGH_REPLICAS x3``; entries below a millisecond are left out."""
-    told = [entry for entry in entries if entry.seconds >= 0.001] or list(entries)
+    shown = [entry for entry in entries if entry.seconds >= 0.001] or list(entries)
     return ", ".join(
-        f"{duration(entry.seconds)} {entry.cause}" + (f" x{entry.count}" if entry.count > 1 else "") for entry in told
+        f"{duration(entry.seconds)} {entry.cause}" + (f" x{entry.count}" if entry.count > 1 else "") for entry in shown
     )
 
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
+from typing import final
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.error_code import ErrorCode
@@ -43,39 +44,58 @@ from aioproducer.timing.time_slice import TimeSlice
 log = logging.getLogger(__name__)
 
 
-class BatchCompleter:
-    """Keeps every batch from its first record on, and ends it.
+@final
+class NextSteps:
+    """What follows from an answer, and happens elsewhere."""
 
-    It calls ``again(queue, when, now)`` when a queue may have batches to send at ``when``: a retry, or batches that
-    another's end unblocks; ``compress(queue, batch)`` for a new batch too large to compress here; ``ask(queue, batch)``
-    to find out from the leader whether the log has the batch, which :meth:`found` receives; ``decompress(queue, batch,
-    then)`` for a batch to split that is too large to decompress here: ``then(batch, records)`` follows unless the batch
-    ends before; False if that is not possible.
-    """
+    def __init__(
+        self,
+        *,
+        again: Callable[[PartitionQueue, float, float], object],
+        ask: Callable[[PartitionQueue, ProducerBatch], object],
+        compress: Callable[[PartitionQueue, ProducerBatch], object],
+        decompress: Callable[[PartitionQueue, ProducerBatch, Callable[[ProducerBatch, bytes], object]], bool],
+        failed: Callable[[KafkaError], object],
+    ) -> None:
+        self.again = again
+        """``again(queue, when, now)``: the queue may have batches to send at ``when``, a retry or batches that
+        another's end unblocks."""
+        self.ask = ask
+        """``ask(queue, batch)`` finds out from the leader whether the log has the batch, which :meth:`found`
+        receives."""
+        self.compress = compress
+        """``compress(queue, batch)``: a new batch is too large to compress here."""
+        self.decompress = decompress
+        """``decompress(queue, batch, then)``: a batch to split is too large to decompress here; ``then(batch,
+        records)`` follows unless the batch ends before. False if that is not possible."""
+        self.failed = failed
+        """``failed(error)``: a batch has failed; called before its records end."""
+
+
+class BatchCompleter:
+    """Keeps every batch from its first record on, and ends it."""
 
     def __init__(
         self,
         config: ProducerConfig,
         accumulator: RecordAccumulator,
+        incomplete: IncompleteBatches,
         metrics: ProducerMetrics,
         failures: FailureLog,
         random: Random,
         sealer: Sealer,
-        *,
-        again: Callable[[PartitionQueue, float, float], None],
-        ask: Callable[[PartitionQueue, ProducerBatch], object],
-        compress: Callable[[PartitionQueue, ProducerBatch], object],
-        decompress: Callable[[PartitionQueue, ProducerBatch, Callable[[ProducerBatch, bytes], object]], bool],
         history: WaitHistory,
+        steps: NextSteps,
     ) -> None:
         self._config = config
         self._accumulator = accumulator
         self._metrics = metrics
         self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
-        self._again = again
-        self._ask = ask
-        self._compress = compress
-        self._decompress = decompress
+        self._again = steps.again
+        self._ask = steps.ask
+        self._compress = steps.compress
+        self._decompress = steps.decompress
+        self._on_failed = steps.failed
         self._failures = failures
         self._history = history
         self._sealer = sealer
@@ -84,9 +104,7 @@ class BatchCompleter:
         self._arrival = config.request_timeout_ms / 1000
         """Seconds in which brokers handle requests received over a connection that has ended."""
         self._expiring = TimeSlice(accumulator.loop)
-        self.on_failed: Callable[[KafkaError], object] = lambda error: None
-        """Called for every batch that fails, before its records end."""
-        self.incomplete = IncompleteBatches()
+        self.incomplete = incomplete
         """In the order of creation, and so of expiry."""
 
     def ended(
@@ -365,7 +383,7 @@ class BatchCompleter:
                 self._end(queue, batch, error, aborted=True)
             except Exception:
                 log.exception("unforeseen error at the end of %r", batch)
-            self.on_failed(error)
+            self._on_failed(error)
 
     def _give_up(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         sequences = queue.sequences
@@ -385,7 +403,7 @@ class BatchCompleter:
     def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         self._end(queue, batch, error, aborted=False)
         self.incomplete.remove(batch)
-        self.on_failed(error)  # not before: the callback may end all batches
+        self._on_failed(error)  # not before: the callback may end all batches
 
     def _end(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool) -> None:
         outcome = Outcome.UNKNOWN if batch.maybe_appended or batch.maybe_before else Outcome.NOT_SENT

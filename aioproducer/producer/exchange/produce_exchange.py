@@ -18,14 +18,12 @@ from aioproducer.net.cluster import Node
 from aioproducer.net.in_flight_request import InFlightRequest
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
-from aioproducer.producer.accumulator.record_accumulator import TopicQueues
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.exchange.produce_request import match_answers, request_start, write_request
 from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.scheduling.drain import Drained
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
-from aioproducer.producer.scheduling.line_limit import LineLimits
-from aioproducer.producer.scheduling.pipeline import Pipeline
+from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.protocol.api_key import ApiKey
@@ -79,40 +77,37 @@ class InFlightBatches(InFlightRequest):
 
 @final
 class ProduceExchange:
-    """Sends requests and handles their answers. ``time()`` is the loop's, ``now_ms()`` the wall clock's; ``wake()``
-    wakes the Sender."""
+    """Sends requests and handles their answers; ``wake()`` wakes the Sender."""
 
     def __init__(
         self,
         config: ProducerConfig,
         client: KafkaClient,
+        accumulator: RecordAccumulator,
         completer: BatchCompleter,
         sealer: Sealer,
         topics: TopicDirectory,
-        windows: InFlightWindows,
-        lines: LineLimits,
+        scheduling: Scheduling,
         metrics: ProducerMetrics,
+        transactions: TransactionManager | None,
         *,
-        time: Callable[[], float],
-        now_ms: Callable[[], i64],
         wake: Callable[[], object],
-        pipeline: Pipeline | None,
     ) -> None:
-        self.transactions: TransactionManager | None = None
+        self._transactions = transactions
         self._client = client
         self._completer = completer
         self._sealer = sealer
         self._topics = topics
-        self._windows = windows
-        self._lines = lines
+        self._windows = scheduling.windows
+        self._lines = scheduling.lines
         self._metrics = metrics
-        self._time = time
-        self._read_clock = now_ms
+        self._time = accumulator.loop.time
+        self._read_clock = accumulator.now_ms
         self._now_ms: i64 = 0
         """The last reading of the wall clock."""
         self._read_again_at: float = 0.0
         self._wake = wake
-        self._pipeline = pipeline
+        self._pipeline = scheduling.pipeline
         self._acks = config.required_acks
         self._timeout_ms = config.request_timeout_ms
         self._transactional_id = config.transactional_id
@@ -154,8 +149,8 @@ class ProduceExchange:
 
     def _newest(self, *, has_ids: bool) -> int | None:
         """The newest allowed version; None for the newest of all."""
-        if self.transactions is not None and self.transactions.newest_produce is not None:
-            return self.transactions.newest_produce
+        if self._transactions is not None and self._transactions.newest_produce is not None:
+            return self._transactions.newest_produce
         return None if has_ids else FIRST_WITH_TOPIC_IDS - 1
 
     def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:

@@ -12,6 +12,13 @@ from aioproducer.records.record_batch_header import encode_batch_header
 _UNCOMPRESSED: Final = CompressionType.NONE  # looking an enum member up is slow
 
 
+def thread_bytes_of(codec: CompressionType, level: int | None, configured: int) -> int:
+    """From this size on, in uncompressed bytes, a batch goes to a worker thread (compression.thread.bytes)."""
+    if codec is CompressionType.NONE:
+        return NO_LIMIT
+    return millisecond_of_work(codec, level) if configured < 0 else configured
+
+
 class Sealer:
     """One producer's codec, and the state of its compression."""
 
@@ -29,11 +36,7 @@ class Sealer:
         self._transactional = transactional
         self._accumulator = accumulator
         self.thread_bytes = thread_bytes
-        """Batches with at least this many uncompressed bytes go to a worker thread (compression.thread.bytes)."""
-        if codec is CompressionType.NONE:
-            self.thread_bytes = NO_LIMIT
-        elif thread_bytes < 0:
-            self.thread_bytes = millisecond_of_work(codec, level)
+        """Batches with at least this many uncompressed bytes go to a worker thread."""
 
     def records_of(self, batch: ProducerBatch) -> bytes:
         """The uncompressed records of a sealed batch; empty if they were freed. For any thread."""

@@ -46,14 +46,12 @@ class Hooks:
         self.serialize = self._serialize_at_once
         """Key and value as bytes, and the headers including additions by serializers; raises ``Later`` if a serializer
         must be awaited."""
-        self.others_wait: Callable[[], bool] = lambda: False
-        """Whether records are waiting for serializers; set when the producer is bound to a loop."""
         self.depth = 0
         """How many of the user's functions are running now, nested ones included."""
         self.closed = False
         self._intercepting = 0
-        self.loop: Loop | None = None
-        """Set when the producer is bound to a loop; no hook runs before."""
+        self._loop: Loop | None = None
+        self._others_wait: Callable[[], bool]
         try:
             self._make(config)
         except BaseException:
@@ -73,6 +71,14 @@ class Hooks:
             self.serialize = self._serialize_in_turn
         if config.partitioner_class is not None:
             self._partitioner = CustomPartitioner(self._made("partitioner.class", config.partitioner_class))
+
+    def bind(self, loop: Loop, others_wait: Callable[[], bool]) -> None:
+        """The producer belongs to this loop from now on; no hook runs before.
+
+        ``others_wait()`` is whether records are waiting for serializers.
+        """
+        self._loop = loop
+        self._others_wait = others_wait
 
     def _made(self, config: str, plugin: Any) -> Any:
         one = made(plugin, config=config)
@@ -131,7 +137,7 @@ class Hooks:
         self, topic: str, key: Any, value: Any, headers: Headers | None
     ) -> tuple[Any, Any, Headers | None]:
         """Raises ``Later`` if records wait for serializers, or if these are coroutines."""
-        if self.asynchronous or self.others_wait():
+        if self.asynchronous or self._others_wait():
             raise Later(self._serialization(topic, key, value, self._own(headers)))
         return self._serialize_at_once(topic, key, value, headers)
 
@@ -216,8 +222,8 @@ class Hooks:
                 self._leave()
 
     def _stop(self, error: BaseException) -> None:
-        assert self.loop is not None
-        self.loop.call_soon(_raise, error)
+        assert self._loop is not None
+        self._loop.call_soon(_raise, error)
 
 
 def _raise(error: BaseException) -> None:

@@ -105,11 +105,11 @@ class ProducerInterceptors:
                 raise _refused(interceptor, f"is asynchronous ({name}): interceptors are called, not awaited")
         if "on_send" in found:
             self._on_send.append(_Hook(interceptor, "on_send", found["on_send"]))
-        told = found.get("on_acknowledgement")
-        if told is not None:
-            self._on_acknowledgement.append(_Hook(interceptor, "on_acknowledgement", told))
+        acknowledged = found.get("on_acknowledgement")
+        if acknowledged is not None:
+            self._on_acknowledgement.append(_Hook(interceptor, "on_acknowledgement", acknowledged))
         failed = found.get("on_send_error")
-        if failed is None and told is not None:
+        if failed is None and acknowledged is not None:
             failed = partial(ProducerInterceptor.on_send_error, interceptor)
         if failed is not None:
             self._on_send_error.append(_Hook(interceptor, "on_send_error", failed))

@@ -59,14 +59,32 @@ def serializer_at_work(record: ParkedRecord, now: float) -> str:
 @final
 class ParkingLot:
     """The parked records, by what they wait for. ``bytes`` counts the unawaited ones: a waiting caller holds its
-    own."""
+    own.
+
+    ``on_failed(error)`` is called for every record that fails here or is withdrawn; ``wake()`` when records were placed
+    or have failed outside the Sender's pass, or are left to be placed; ``on_serializing()`` whenever records have
+    joined or left the line for serializers. ``within_serializer()`` is whether the caller is the serializer at work.
+    """
 
     def __init__(
-        self, accumulator: RecordAccumulator, capacity: int, failures: FailureLog, metrics: ProducerMetrics
+        self,
+        accumulator: RecordAccumulator,
+        capacity: int,
+        failures: FailureLog,
+        metrics: ProducerMetrics,
+        *,
+        on_failed: Callable[[KafkaError], object],
+        wake: Callable[[], object],
+        on_serializing: Callable[[], object],
+        within_serializer: Callable[[], bool],
     ) -> None:
         self._accumulator = accumulator
         self._failures = failures
         self._metrics = metrics
+        self._on_failed = on_failed
+        self._wake = wake
+        self._on_serializing = on_serializing
+        self._within_serializer = within_serializer
         self.capacity = capacity
         self.bytes = 0
         self._parked: dict[ProduceResult, ParkedRecord] = {}
@@ -77,14 +95,6 @@ class ParkingLot:
         self.metadata: dict[str, WaitingLine] = {}
         self.settled: deque[ParkedRecord] = deque()
         """Records with a Condition that were placed or have failed, for the Sender to notify."""
-        self.on_failed: Callable[[KafkaError], object] = lambda error: None
-        """Called for every record that fails here or is withdrawn."""
-        self.wake: Callable[[], object] = lambda: None
-        """Wakes the Sender: records were placed or have failed outside its pass, or are left to be placed."""
-        self.on_serializing: Callable[[], object] = lambda: None
-        """Called whenever records have joined or left the line for serializers."""
-        self.within_serializer: Callable[[], bool] = lambda: False
-        """Whether the caller is the serializer at work."""
         self.paused = False
         """There may be memory for waiting records: placing has stopped only to give the loop a turn."""
         self._trial = WaitingLine()
@@ -126,7 +136,7 @@ class ParkingLot:
             self._metrics.metadata_wait.set_waiting(waiting[1], now)
         if serializing or self._serialized:
             self._serialized = serializing
-            self.on_serializing()
+            self._on_serializing()
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -172,7 +182,7 @@ class ParkingLot:
 
     def check_awaitable(self, record: ParkedRecord) -> None:
         """IllegalStateException if the serializer at work would await a record that waits for it."""
-        if record in self.serializing and self.within_serializer():
+        if record in self.serializing and self._within_serializer():
             raise IllegalStateException(
                 f"a serializer awaits a record for {record.topic!r}, which must wait until that serializer has "
                 "finished: call send() there without awaiting it"
@@ -283,7 +293,7 @@ class ParkingLot:
                 if self._placing_slice.over():
                     if len(memory) > 0:
                         self.paused = True
-                        self.wake()
+                        self._wake()
                     break
             elif self._has_metadata(record):
                 break
@@ -320,10 +330,10 @@ class ParkingLot:
             f"the record for {record.topic!r} was withdrawn while it waited for {missing}: "
             "the task that awaited it was cancelled"
         )
-        self.on_failed(error)  # its transaction must not commit without it
+        self._on_failed(error)  # its transaction must not commit without it
         record.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
         self.place()  # the next one may need less
-        self.wake()
+        self._wake()
 
     def adopt(self, record: ParkedRecord) -> None:
         """Turns a record of ``enqueue`` that was never awaited into one of ``send``."""
@@ -353,7 +363,7 @@ class ParkingLot:
         self._take_out(record)
         self._fail_each([(record, error)])
         self.place()  # the next one may need less
-        self.wake()
+        self._wake()
 
     # the result knows the waiters of a record of send
 
@@ -455,6 +465,10 @@ class ParkingLot:
         for record in records:
             if record.waiting():
                 self._fail(record, error, aborted=aborted)
+
+    def somebody_waits(self) -> bool:
+        """Whether any record is parked."""
+        return bool(self.memory.records or self.metadata or self.serializing.records)
 
     def next_deadline(self) -> float | None:
         lines = (self.serializing, self.memory, *self.metadata.values())
@@ -558,7 +572,7 @@ class ParkingLot:
         where = record.destination()
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         try:
-            self.on_failed(error)
+            self._on_failed(error)
             now = self._accumulator.loop.time()
             self._metrics.records_failed(record.topic, 1, now)
             if isinstance(error, BufferExhaustedException):

@@ -2,6 +2,7 @@
 
     a batch is full, ends its linger, or is retried → schedule → readiness → drain
 
+    scheduling.py          all of it, for one producer
     schedule.py            lingers, back-offs, flushes
     pipeline.py            when a batch that is not full leaves
     readiness.py           whether the first batch of a partition may be sent, and why not

@@ -18,7 +18,7 @@ from aioproducer.net.cluster import TopicMetadata
 from aioproducer.net.metadata import FINAL_ERRORS
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.wait_history import WaitHistory
-from aioproducer.producer.sender.explain import no_metadata
+from aioproducer.producer.sender.obstacles import no_metadata
 from aioproducer.types import PartitionInfo
 
 
@@ -31,6 +31,7 @@ class MetadataWaits:
         lot: ParkingLot,
         history: WaitHistory,
         max_block: float,
+        *,
         ended: Callable[[], KafkaError | None],
     ) -> None:
         self._client = client

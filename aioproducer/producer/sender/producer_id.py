@@ -60,8 +60,12 @@ class ProducerIdSource:
         return self._config.enable_idempotence and self.ids.current is None
 
     def ask_if_missing(self, *, work: bool) -> None:
-        """Requests an id if needed; ``work``: records are waiting for it."""
-        if self.missing() and not self._asking and (work or not self._refused):
+        """Requests an id if needed; ``work``: records are waiting for it. A transactional producer's comes with
+        init_transactions().
+        """
+        if self._config.transactional_id is not None or self._asking:
+            return
+        if self.missing() and (work or not self._refused):
             self._asking = True
             self._supervisor.launch(self._ask(), "aioproducer InitProducerId")
 

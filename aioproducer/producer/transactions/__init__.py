@@ -3,10 +3,13 @@
 begin → partitions and offsets join → commit or abort → coordinator → the next transaction
 
 transaction_manager.py  begin, commit, abort, and what the Sender may drain
+transaction_calls.py    the same as a protocol; a mock has another
+timed_transactions.py   measures the calls of users
+record_control.py       what a transaction does with its records
 state.py, status.py     the states and their transitions; what they allow
 coordinator.py          the coordinator, as the producer sees it
 protocol.py             which protocol is used (transaction.version)
 partitions.py, offsets.py   what joins the transaction
-errors.py, verdict.py   what an error means
+consequences.py, verdict.py   what an error means
 operation.py, operation_slot.py   calls that complete even if their callers give up
 """

@@ -13,7 +13,7 @@ from aioproducer.errors import KafkaError, error_for, with_advice
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.coordinators import GROUP, TRANSACTION, Coordinators
 from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.transactions.errors import (
+from aioproducer.producer.transactions.consequences import (
     PARTS,
     Consequence,
     consequence,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
 
 from aioproducer.errors import KafkaError
+from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.producer.transactions.status import TransactionStatus
@@ -20,23 +20,22 @@ from aioproducer.protocol.messages.add_partitions_to_txn import (
 class TransactionPartitions:
     """Names partitions to the coordinator, all pending ones at once.
 
-    ``spawn(work, name)`` starts a supervised task; ``joined(queues)`` reports added partitions; ``news()`` returns when
-    requests may have ended.
+    ``joined(queues)`` reports added partitions; ``passed()`` returns when requests may have ended.
     """
 
     def __init__(
         self,
         coordinator: TransactionCoordinator,
         status: TransactionStatus,
-        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
+        supervisor: Supervisor,
         joined: Callable[[Iterable[PartitionQueue]], None],
-        news: Callable[[], Awaitable[object]],
+        passed: Callable[[], Awaitable[object]],
     ) -> None:
         self._coordinator = coordinator
         self._status = status
-        self._spawn = spawn
+        self._supervisor = supervisor
         self._joined = joined
-        self._news = news
+        self._passed = passed
         self._waiting: dict[PartitionQueue, None] = {}
         self._used: set[PartitionQueue] = set()
         """The partitions of the open transaction, or of the last one."""
@@ -50,7 +49,7 @@ class TransactionPartitions:
         self._used.add(queue)
         self._waiting[queue] = None
         if self._task is None:
-            self._task = self._spawn(self._run(), "aioproducer AddPartitionsToTxn")
+            self._task = self._supervisor.spawn(self._run(), "aioproducer AddPartitionsToTxn")
 
     async def settled(self) -> None:
         """Returns when no request is under way: its answer must not arrive after the end of the transaction.
@@ -61,7 +60,7 @@ class TransactionPartitions:
         if self._task is not None:
             await asyncio.wait([self._task])
         while any(queue.in_flight for queue in self._used):
-            await self._news()
+            await self._passed()
 
     async def _run(self) -> None:
         try:

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from random import Random
 from typing import Any
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import KafkaError, TransactionAbortableException
 from aioproducer.net.client import KafkaClient
+from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES, PARTS, named, not_aborted
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
-from aioproducer.producer.transactions.errors import FATAL_FOR_BATCHES, PARTS, named, not_aborted
 from aioproducer.producer.transactions.offsets import Offsets, TransactionOffsets
 from aioproducer.producer.transactions.operation_slot import OperationSlot
 from aioproducer.producer.transactions.partitions import TransactionPartitions
+from aioproducer.producer.transactions.record_control import RecordControl
 from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.producer.transactions.status import TransactionStatus
 from aioproducer.producer.transactions.verdict import Verdict, verdict
@@ -40,12 +42,7 @@ HAND_OVER = "hand_over"
 
 
 class TransactionManager:
-    """The Sender handles the records of a transaction:
-
-    ``gate(open)`` accepts records or not; ``flush()`` returns when all have ended; ``give_up(error)`` fails those not
-    under way; ``ready(*queues)`` allows writes to partitions; ``fatal(error)`` ends the producer; ``news()`` returns
-    when requests may have ended.
-    """
+    """The calls of users, in the states that allow them, and what becomes of them; ``records`` are the Sender's."""
 
     def __init__(
         self,
@@ -53,24 +50,16 @@ class TransactionManager:
         client: KafkaClient,
         ids: ProducerIds,
         random: Random,
-        *,
-        gate: Callable[[bool], None],
-        flush: Callable[[], Awaitable[None]],
-        give_up: Callable[[KafkaError], None],
-        ready: Callable[..., None],
-        fatal: Callable[[KafkaError], None],
-        news: Callable[[], Awaitable[object]],
-        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
+        supervisor: Supervisor,
+        records: RecordControl,
     ) -> None:
         self._ids = ids
-        self._gate = gate
-        self._flush = flush
-        self._give_up = give_up
-        self._ready = ready
-        self._fatal = fatal
+        self._records = records
         self._coordinator = TransactionCoordinator(config, client, ids, random, final=self._final)
         self.status = TransactionStatus(self._coordinator.transactional_id)
-        self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined, news)
+        self._partitions = TransactionPartitions(
+            self._coordinator, self.status, supervisor, self._joined, records.passed
+        )
         self._asked_to_end = False
         """The coordinator may have ended the transaction: it was asked to, and has not given a final answer."""
         self._slot = self._new_slot(config)
@@ -99,7 +88,7 @@ class TransactionManager:
         self._coordinator.begun()
         self._partitions.begun()
         self._ids.transaction += 1
-        self._gate(True)
+        self._records.gate(True)
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         await self._offsets.send(offsets, group)
@@ -118,11 +107,11 @@ class TransactionManager:
         It stays open, also when the producer is closed. The producer can begin another one after another init().
         """
         self.status.require(HAND_OVER, S.IN_TRANSACTION)
-        await self._flush()
+        await self._records.flush()
         await self._partitions.settled()
         await self._offsets.slot.settled()
         self.status.require(HAND_OVER, S.IN_TRANSACTION)
-        self._gate(False)
+        self._records.gate(False)
         self.status.become(S.COMMITTING)
         self.status.become(S.UNINITIALIZED)
         return self.identity
@@ -184,7 +173,7 @@ class TransactionManager:
         """Nothing will be sent any more: all waiters are notified."""
         if self.status.state is not S.FATAL_ERROR:
             self.status.become(S.FATAL_ERROR, error)
-            self._gate(False)
+            self._records.gate(False)
             for slot in (self._slot, self._offsets.slot):
                 slot.cancel(error)
 
@@ -222,17 +211,17 @@ class TransactionManager:
         self.status.become(S.READY)
 
     async def _commit(self) -> None:
-        self._gate(False)
-        await self._flush()
+        self._records.gate(False)
+        await self._records.flush()
         if self.status.state is not S.COMMITTING:
             raise self.status.failure()
         self.status.complete = True
         await self._end(committed=True)
 
     async def _abort(self) -> None:
-        self._gate(False)
-        self._give_up(self.status.aborted())
-        await self._flush()
+        self._records.gate(False)
+        self._records.give_up(self.status.aborted())
+        await self._records.flush()
         await self._end(committed=False)
 
     async def _end(self, *, committed: bool) -> None:
@@ -257,7 +246,7 @@ class TransactionManager:
         self._coordinator.started()
         for queue in queues:
             _sequences(queue).joined = self._ids.transaction
-        self._ready(*queues)
+        self._records.ready(*queues)
 
     # Failures
 
@@ -286,17 +275,17 @@ class TransactionManager:
 
     def _fail_transaction(self, error: KafkaError) -> None:
         self.status.become(S.ABORTABLE_ERROR, error)
-        self._gate(False)
+        self._records.gate(False)
         # Later: the code that reports the failure may be in the middle of its own work with these batches.
         asyncio.get_running_loop().call_soon(self._give_up_the_rest)
 
     def _give_up_the_rest(self) -> None:
         if self.status.state is S.ABORTABLE_ERROR:
-            self._give_up(self.status.another_failed())
+            self._records.give_up(self.status.another_failed())
 
     def _fail_for_good(self, error: KafkaError) -> None:
         if self.status.state is not S.FATAL_ERROR:
-            self._fatal(error)
+            self._records.fatal(error)
 
 
 def _sequences(queue: PartitionQueue) -> PartitionSequences:

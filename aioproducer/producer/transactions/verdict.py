@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.transactions.errors import (
+from aioproducer.producer.transactions.consequences import (
     PARTS,
     Consequence,
     consequence,

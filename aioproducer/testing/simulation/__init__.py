@@ -6,7 +6,7 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     assert report.ok, report.violations
 
     loop.py         the event loop: virtual time, and a seed for what asyncio leaves open
-    network.py      names, listeners, connections
+    network.py      names, listeners, connections; conditions.py how good it is
     endpoint.py     one end of a connection, as the kernel has it; transport.py and server.py as asyncio has it
     scenario.py     what a seed stands for: cluster, configs, work, faults; drawing.py how it is drawn
     faults.py       what goes wrong where; chaos.py what happens to the cluster; releases.py what brokers say they are

@@ -14,8 +14,8 @@ from typing import Any
 from aioproducer.errors import ConfigException
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE
+from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.faults import KINDS
-from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import (
     LARGEST,

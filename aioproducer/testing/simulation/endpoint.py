@@ -6,11 +6,56 @@ import errno
 import math
 import zlib
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from aioproducer.testing.simulation.network import Network
-    from aioproducer.testing.simulation.transport import SimulatedTransport
+from aioproducer.testing.simulation.conditions import Conditions
+from aioproducer.testing.simulation.trace import Trace
+
+
+class Carrier(Protocol):
+    """What carries the bytes: the network."""
+
+    conditions: Conditions
+    trace: Trace
+
+    def at(self, when: float, callback: Callable[[], object]) -> None: ...
+
+    def time(self) -> float: ...
+
+    def when(self, end: Endpoint, latency: float) -> float:
+        """When what leaves this end now gets to the other."""
+
+    def pieces(self, count: int) -> list[int]:
+        """The sizes in which ``count`` bytes travel."""
+
+    def cut(self, end: Endpoint, count: int) -> int | None:
+        """How many of these bytes get through before the connection is severed; None if it is not."""
+
+    def look_at(self, end: Endpoint) -> None:
+        """This end may be ready."""
+
+    def written(self, end: Endpoint, data: memoryview) -> None: ...
+
+    def read(self, end: Endpoint, data: memoryview) -> None: ...
+
+    def buffered(self, end: Endpoint, size: int) -> None: ...
+
+    def closed(self, end: Endpoint) -> None: ...
+
+
+class SocketUser(Protocol):
+    """The transport, which waits until its end of the connection is ready."""
+
+    @property
+    def wants_to_read(self) -> bool: ...
+
+    @property
+    def wants_to_write(self) -> bool: ...
+
+    def read_ready(self) -> None: ...
+
+    def write_ready(self) -> None: ...
 
 
 class Endpoint:
@@ -21,13 +66,13 @@ class Endpoint:
     """
 
     def __init__(
-        self, network: Network, name: str, address: tuple[str, int], latency: float, *, is_client: bool
+        self, network: Carrier, name: str, address: tuple[str, int], latency: float, *, is_client: bool
     ) -> None:
         self.name = name
         self.is_client = is_client
         self.address = address
         self.peer: Endpoint
-        self.transport: SimulatedTransport | None = None
+        self.transport: SocketUser | None = None
         self.closed = False
         self.lingers = True
         """What was sent goes on its way when the socket is closed."""
@@ -71,12 +116,12 @@ class Endpoint:
     def written(self, data: memoryview) -> None:
         """The process has written this; the kernel may get it later."""
         if self.is_client:
-            self._network.watch.written(self, data)
+            self._network.written(self, data)
 
     def buffered(self, size: int) -> None:
         """After a write: so much has not been taken over."""
         if self.is_client:
-            self._network.watch.buffered(self, size)
+            self._network.buffered(self, size)
 
     def send(self, data: memoryview) -> int:
         """How many bytes of it the kernel takes now."""
@@ -87,7 +132,7 @@ class Endpoint:
             return 0
         if self._severed:
             return count
-        cut = self._network.faults.cut(self, count)
+        cut = self._network.cut(self, count)
         for size in self._network.pieces(count if cut is None else cut):
             self._carry(bytes(data[:size]))
             data = data[size:]
@@ -111,7 +156,7 @@ class Endpoint:
             raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
         self._unread -= taken
         if self.is_client:
-            self._network.watch.read(self, buffer[:taken])
+            self._network.read(self, buffer[:taken])
         self._network.at(self._when(), self.peer.look)  # the window opens
         return taken
 
@@ -134,8 +179,8 @@ class Endpoint:
             return
         if not self.lingers:
             self._drop_unsent()
-        tell = self.peer._get_reset if self._unread or not self.lingers else self.peer._get_eof
-        self._network.at(self._when(), tell)
+        end = self.peer._get_reset if self._unread or not self.lingers else self.peer._get_eof
+        self._network.at(self._when(), end)
 
     def reset(self) -> None:
         """Nobody wants this connection."""

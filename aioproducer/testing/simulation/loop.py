@@ -119,8 +119,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             gc.collect()
         deadline = math.inf if timeout is None else self._now + timeout
         self._happen()
-        handles = self.network.ready()
-        while not handles and not self._ready and timeout != 0:  # type: ignore[attr-defined]
+        calls = self.network.ready()
+        while not calls and not self._ready and timeout != 0:  # type: ignore[attr-defined]
             upcoming = self._events[0][0] if self._events else math.inf
             if upcoming >= deadline:
                 if deadline == math.inf:
@@ -129,13 +129,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 break
             self._now = max(self._now, upcoming)
             self._happen()
-            handles = self.network.ready()
+            calls = self.network.ready()
         if self.stalls and self._random.random() < self.stalls:
             self._now += self._random.expovariate(30)
             self._happen()
-            handles = self.network.ready()
+            calls = self.network.ready()
         self._now += 1e-5
-        return handles
+        return [asyncio.Handle(call, (), self) for call in calls]
 
     def _happen(self) -> None:
         events = self._events

@@ -6,16 +6,13 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
+from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.trace import Trace
-
-if TYPE_CHECKING:
-    from aioproducer.testing.simulation.loop import SimulatedLoop
 
 Address = tuple[str, int]
 
@@ -71,24 +68,18 @@ class Watch:
         """After a write: so much waits in the client's transport."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """How the network is when nothing is wrong with it."""
+class Scheduler(Protocol):
+    """The loop, as the network uses it."""
 
-    latency: float = 0.001
-    """Seconds one way; each piece takes from half to one and a half of it."""
-    bandwidth: float = 1e8
-    """Bytes per second and connection, each way."""
-    window: int = 256 * 1024
-    """Bytes sent and not yet read by the other side, each way."""
-    splits: float = 0.1
-    """How probable it is that what is sent at once does not arrive at once."""
-    writes_later: bool = False
-    """Whether transports hand over what is written in the loop's next turn, as uvloop's do."""
-    reset_drops_unread: bool = False
-    """Whether a reset makes bytes unreadable that arrived before it: some systems do that."""
-    dead_address: bool = False
-    """Whether names have another address besides, before the one that is listened on: nobody listens there."""
+    def at(self, when: float, callback: Callable[[], object], /) -> None:
+        """Calls back when time has come to ``when``."""
+
+    def exact_time(self) -> float:
+        """The time in seconds."""
+
+    def call_soon(self, callback: Callable[..., object], *arguments: Any) -> object: ...
+
+    def create_future(self) -> asyncio.Future[Any]: ...
 
 
 class Network:
@@ -100,7 +91,7 @@ class Network:
         self.trace = trace
         self.random = random
         self.watch = Watch()
-        self._loop: SimulatedLoop
+        self._loop: Scheduler
         self._addresses: dict[str, str] = {}
         self._listeners: dict[Address, Listener] = {}
         self._next_port = 30_000
@@ -109,7 +100,7 @@ class Network:
         self.open: dict[Endpoint, None] = {}
         """Ends that are not closed."""
 
-    def attach(self, loop: SimulatedLoop) -> None:
+    def attach(self, loop: Scheduler) -> None:
         self._loop = loop
 
     # Time
@@ -139,7 +130,7 @@ class Network:
     def look_at(self, end: Endpoint) -> None:
         self._changed[end] = None
 
-    def ready(self) -> list[asyncio.Handle]:
+    def ready(self) -> list[Callable[[], object]]:
         """What to call for the sockets that are ready, in any order, as a selector has it."""
         found: list[list[Callable[[], object]]] = []
         for end in list(self._changed):
@@ -156,11 +147,26 @@ class Network:
                 del self._changed[end]
         if len(found) > 1:
             self.random.shuffle(found)
-        return [asyncio.Handle(call, (), self._loop) for calls in found for call in calls]
+        return [call for calls in found for call in calls]
 
     def closed(self, end: Endpoint) -> None:
         self.open.pop(end, None)
         self._changed.pop(end, None)
+
+    # What is seen of the bytes, and goes wrong with them
+
+    def cut(self, end: Endpoint, count: int) -> int | None:
+        """How many of these bytes get through before the connection is severed; None if it is not."""
+        return self.faults.cut(end, count)
+
+    def written(self, end: Endpoint, data: memoryview) -> None:
+        self.watch.written(end, data)
+
+    def read(self, end: Endpoint, data: memoryview) -> None:
+        self.watch.read(end, data)
+
+    def buffered(self, end: Endpoint, size: int) -> None:
+        self.watch.buffered(end, size)
 
     # Names and listeners
 

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.producer import KafkaProducer
+from aioproducer.producer.producer import KafkaProducer, core_of
 from aioproducer.testing.simulation.interceptor import CountingInterceptor
 from aioproducer.testing.simulation.invariants import check_counts
 from aioproducer.testing.simulation.scenario import stream
@@ -51,7 +51,7 @@ class Producers:
         for plan in self._around.scenario.topics:
             with contextlib.suppress(KafkaError):
                 await producer.partitions_for(plan.name)
-        for topic in producer._accumulator.topics.values():
+        for topic in core_of(producer).accumulator.topics.values():
             for queue in topic.queues:
                 if queue.sequences is not None:
                     queue.sequences.next_sequence = (1 << 31) - 1 - random.randrange(50)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
+import gc
 import struct
+import sys
 
 import pytest
 from hypothesis import given
@@ -229,6 +232,20 @@ class TestRecords:
         header = encode_batch_header(data, count=2, base_timestamp=NOW_MS, max_timestamp=NOW_MS, codec=codec)
         with pytest.raises(InvalidRecordException):
             check(header + data)
+
+    def test_that_are_refused_are_freed_at_once(self) -> None:
+        """Without the garbage collector, which rests while a broker is busy."""
+        body = make_body(b"a") + b"\x0c" + b"\xff" * 6
+        header = encode_batch_header(body, count=2, base_timestamp=NOW_MS, max_timestamp=NOW_MS)
+        batch = RecordBatch(header + body)
+        before = sys.getrefcount(batch)
+        gc.disable()
+        try:
+            with contextlib.suppress(InvalidRecordException):
+                validate(batch, topic_config(), NOW_MS)
+            assert sys.getrefcount(batch) == before
+        finally:
+            gc.enable()
 
     @pytest.mark.parametrize("codec", CODECS[1:])
     def test_that_cannot_be_decompressed(self, codec: CompressionType) -> None:

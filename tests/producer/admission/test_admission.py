@@ -69,16 +69,16 @@ class AdmissionMachine(RuleBasedStateMachine):
             {"bootstrap.servers": "b:1", "interceptor.classes": [Counting], "value.serializer": only_bytes}
         )
         self.hooks = Hooks(config)
-        self.hooks.loop = self.here.loop
+        self.hooks.bind(self.here.loop, lambda: False)
         self.counting: Counting = self.hooks._plugins[0]
         self.here.accumulator.hooks = self.hooks
-        sender: Any = SimpleNamespace(fatal=None, transactions=None, parked=lambda topic: None)
+        sender: Any = SimpleNamespace(fatal=None, parked=lambda topic: None)
         self.admission = Admission(
-            self.here.loop,
             config,
             self.here.accumulator,
             self.here.lot,
             sender,
+            None,
             self.hooks,
             self.here.metrics,
             self.here.failures,
@@ -98,7 +98,8 @@ class AdmissionMachine(RuleBasedStateMachine):
     def send(self, topic: str, value: Any, partition: int | None, enqueue: bool) -> None:
         number = self.counting.seen
         try:
-            made = self.admission.let_in(topic, value, None, partition, None, None, object if enqueue else None)
+            record = ProducerRecord(topic, value, None, partition)
+            made = self.admission.let_in(record, object if enqueue else None)
         except (
             IllegalArgumentException,
             IllegalStateException,

@@ -40,6 +40,7 @@ from aioproducer.errors import (
     TransactionAbortedException,
 )
 from aioproducer.producer.admission.serializer_lane import MOST_LEAVING
+from aioproducer.producer.producer import core_of
 from aioproducer.timing.time_slice import TIME_SLICE
 from tests.support.cancelling import How, Strike, everywhere, in_virtual_time
 from tests.support.leaks import no_leaks as no_leaks
@@ -62,8 +63,8 @@ async def running(
                 await producer.partitions_for("t")
             yield cluster, producer
             await producer.flush()
-            assert len(producer._lot) == 0
-            assert not producer._lot.serializing.records
+            assert len(core_of(producer).lot) == 0
+            assert not core_of(producer).lot.serializing.records
 
 
 class Slow:
@@ -206,7 +207,7 @@ async def test_what_is_answered_from_the_cache_is_appended_by_the_call(world: Wo
     async with running(Cached()) as (_, producer):
         await producer.send("t", "x")
         _ = producer.send("t", "x")
-        assert len(producer._lot) == 0
+        assert len(core_of(producer).lot) == 0
         assert producer.explain("t", 0).records == 1
 
 
@@ -1028,11 +1029,11 @@ async def test_records_that_nobody_awaits_are_bounded_while_they_wait(world: Wor
     async with running(slow, parked_memory=10_000) as (_, producer):
         for _ in range(100):
             _ = producer.send("t", -1)
-        assert len(producer._lot) < 20
+        assert len(core_of(producer).lot) < 20
         assert producer.metrics()["parked-bytes"] <= 10_000
         kept = [producer.send("t", -1) for _ in range(100)]
         await turns(10)
-        assert len(producer._lot) < 20
+        assert len(core_of(producer).lot) < 20
         with pytest.raises(BufferExhaustedException, match="nobody awaits"):
             await kept[0]
         await producer.close(0)

@@ -31,8 +31,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def test_the_first_failure_is_told_with_the_next_look(caplog: pytest.LogCaptureFixture) -> None:
     news: list[None] = []
-    failures = FailureLog()
-    failures.on_news = lambda: news.append(None)
+    failures = FailureLog(lambda: news.append(None))
     failures.failed("orders", 3, 17, ended(TimeoutException("not delivered within 5 s"), Outcome.NOT_SENT), 0.0)
     assert news == [None]
     assert not caplog.records

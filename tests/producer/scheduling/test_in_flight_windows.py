@@ -14,6 +14,7 @@ from aioproducer.producer.accumulator.sequences import PartitionSequences, Produ
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.standing_loop import sequences_of
+from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import Held, ScriptedCluster
@@ -268,7 +269,7 @@ class TestTheKipsTestPlan:
             create(cluster, "wide", 20)
             async with make_producer(cluster.bootstrap_servers) as producer:
                 await learn(producer, "wide")
-                link = producer._sender._client.links.get(0)
+                link = parts_of(producer).client.links.get(0)
                 assert link is not None
                 link.reauthenticating = True
                 link.changed()  # as a socket does that takes bytes again

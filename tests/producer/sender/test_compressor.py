@@ -14,7 +14,9 @@ from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
+from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, drop, error
@@ -28,7 +30,7 @@ class Threads:
 
     def __init__(self, producer: KafkaProducer) -> None:
         self.jobs: list[tuple[asyncio.Future[bytes], Callable[[], bytes]]] = []
-        producer._sender._compressor._run = self.run
+        parts_of(producer).compressor._run = self.run
 
     def run(self, function: Callable[..., bytes], *args: Any) -> asyncio.Future[bytes]:
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -129,7 +131,7 @@ async def test_when_no_thread_takes_anything_any_more_the_loop_compresses(world:
     async with compressing() as (cluster, producer, _):
         threads = ThreadPoolExecutor()
         threads.shutdown()
-        producer._sender._compressor._run = partial(asyncio.get_running_loop().run_in_executor, threads)
+        parts_of(producer).compressor._run = partial(asyncio.get_running_loop().run_in_executor, threads)
         deliveries = send(producer, 5)
         await producer.flush()
         assert [delivery.result().offset for delivery in deliveries] == list(range(5))
@@ -139,7 +141,7 @@ async def test_when_no_thread_takes_anything_any_more_the_loop_compresses(world:
 @virtual
 async def test_its_memory_is_charged_until_it_is_compressed(world: World) -> None:
     async with compressing(buffer_memory=10**6) as (cluster, producer, threads):
-        pool = producer._accumulator.pool
+        pool = core_of(producer).accumulator.pool
         cluster.broker.script(ApiKey.PRODUCE, drop())
         deliveries = send(producer, 2)
         await asyncio.sleep(1)
@@ -286,7 +288,7 @@ async def test_a_compression_that_fails_fails_everything_with_its_cause(
             assert isinstance(ended, KafkaError)
             assert "MemoryError: no more" in str(ended)
         threads.jobs.clear()
-        producer._sender._compressor._under_way.clear()
+        parts_of(producer).compressor._under_way.clear()
     assert "unforeseen error" in caplog.text
 
 
@@ -379,7 +381,7 @@ async def test_what_no_thread_decompresses_is_split_at_once(world: World) -> Non
         raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 
     async with compressing(batch_size=4000) as (cluster, producer, threads):
-        producer._sender._compressor._run = refuse
+        parts_of(producer).compressor._run = refuse
         cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.MESSAGE_TOO_LARGE))
         deliveries = [producer.send("t", value) for value in values(8)]
         await producer.flush()

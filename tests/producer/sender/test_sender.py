@@ -24,6 +24,7 @@ from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
 from aioproducer.records.record_batch import read_batches
+from tests.support.inside import parts_of, sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import (
@@ -545,7 +546,7 @@ async def test_a_broker_that_never_reads_blocks_nobody_else_and_costs_bounded_me
         stuck = [producer.send("t", bytes(90_000), partition=0) for _ in range(100)]
         for n in range(50):
             assert (await producer.send("t", b"%d" % n, partition=1)).offset == n
-        link = producer._sender._client.links.get(0)
+        link = parts_of(producer).client.links.get(0)
         assert link is not None
         assert link.connection is not None
         transport = link.connection._transport
@@ -693,14 +694,14 @@ async def test_a_topic_is_not_forgotten_while_its_records_wait(world: World) -> 
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers, max_block_ms=500) as producer:
-            sender = producer._sender
+            sender = sender_of(producer)
             waiting = producer.send("t", b"v", partition=99)
-            assert sender._topics_in_use() == {"t"}
+            assert sender.topics_in_use() == {"t"}
             _ = await end_of(waiting)
             held = producer.send("t", b"v")
-            assert sender._topics_in_use() == {"t"}
+            assert sender.topics_in_use() == {"t"}
             _ = await held
-            assert sender._topics_in_use() == set()
+            assert sender.topics_in_use() == set()
 
 
 async def test_deadlines_do_not_pile_up_with_full_batches() -> None:
@@ -710,9 +711,9 @@ async def test_deadlines_do_not_pile_up_with_full_batches() -> None:
         async with make_producer(cluster.bootstrap_servers, batch_size=200, **timeouts) as producer:
             for _ in range(100):
                 _ = await producer.enqueue("t", bytes(100))
-            assert len(producer._sender._schedule._lingers) == 1
+            assert len(parts_of(producer).schedule._lingers) == 1
             await producer.flush()
-            assert len(producer._sender._schedule._lingers) == 0
+            assert len(parts_of(producer).schedule._lingers) == 0
 
 
 # The producer id
@@ -755,7 +756,7 @@ async def test_a_producer_id_refused_when_the_first_is_used_up_leaves_no_partiti
             cluster.broker.script(ApiKey.INIT_PRODUCER_ID, error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
             retried = producer.send("t", b"1")
             await cluster.broker.received(ApiKey.PRODUCE, 3)
-            producer._sender._id_source.ids.current = None  # as when a partition has no epochs left
+            parts_of(producer).id_source.ids.current = None  # as when a partition has no epochs left
             lingering = producer.send("t", b"2")
             assert isinstance(await end_of(retried), ClusterAuthorizationException)
             assert isinstance(await end_of(lingering), ClusterAuthorizationException)
@@ -780,9 +781,9 @@ async def test_a_topic_created_anew_with_fewer_partitions_holds_up_nobody_who_wa
             await cluster.brokers[0].received(ApiKey.PRODUCE)
             cluster.delete_topic("t")
             cluster.create_topic("t", assignments=[[1]])
-            producer._sender._client.request_update()
+            parts_of(producer).client.request_update()
             while len(await producer.partitions_for("t")) == 3:
-                await producer._sender._client.changes.next()
+                await parts_of(producer).client.changes.next()
             gate.set()
             assert [(await first).offset, (await behind).offset] == [0, 1]
             assert not gone.done()
@@ -846,7 +847,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
         config = {"reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 2}
         async with make_producer(cluster.bootstrap_servers, **config) as producer:
             _ = await producer.send("t", b"0")
-            client = producer._sender._client
+            client = parts_of(producer).client
             link = client.links.get(0)
             assert link is not None
             await cluster.stop_node(0)

@@ -20,6 +20,7 @@ from aioproducer.errors import (
 from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, set_code, transactional
+from tests.support.inside import manager_of, sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of
 from tests.support.scripted_broker import Exchange, Held, ScriptedCluster, Step, answer, drop, edited, error
@@ -72,8 +73,7 @@ def _empty_response(api: ApiKey, request: Any) -> Any:
 
 
 def state_of(producer: KafkaProducer) -> TransactionState:
-    assert producer._transactions is not None
-    return producer._transactions.status.state
+    return manager_of(producer).status.state
 
 
 async def goes_on(cluster: ScriptedCluster, producer: KafkaProducer) -> None:
@@ -354,7 +354,7 @@ class TestFailures:
             cluster.broker.always(ApiKey.END_TXN, Held())
             commit = asyncio.create_task(producer.commit_transaction())
             await cluster.broker.received(ApiKey.END_TXN)
-            producer._sender._crashed(ZeroDivisionError("a bug"))
+            sender_of(producer).crashed(ZeroDivisionError("a bug"))
             with pytest.raises(KafkaError, match="a bug"):
                 await commit
             with pytest.raises(KafkaError, match="a bug"):

@@ -4,7 +4,7 @@ import pytest
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, error_for
-from aioproducer.producer.transactions.errors import PARTS
+from aioproducer.producer.transactions.consequences import PARTS
 from aioproducer.producer.transactions.state import TRANSITIONS
 from aioproducer.producer.transactions.state import TransactionState as S
 from aioproducer.producer.transactions.verdict import Verdict, verdict

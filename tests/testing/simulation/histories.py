@@ -12,9 +12,9 @@ from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.records.record import Record
+from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.ledger import Entry, Ledger
-from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.releases import NEWEST
 from aioproducer.testing.simulation.scenario import Promise, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import pytest
 from aioproducer.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net import link_task
+from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection import Connection
 from aioproducer.net.link_task import LinkTask
@@ -30,8 +30,8 @@ from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.line_limit import LineLimit
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.sender import sender
+from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.producer.sender.sender import Sender
-from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.timing.time_slice import TimeSlice
 
 from .circumstances import (
@@ -295,7 +295,7 @@ def a_lost_connection_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None
         if link is None or link.failures == 0:
             original(self, node, now)
 
-    wrap(monkeypatch, SenderPass, "_send_to", send_to)
+    wrap(monkeypatch, Dispatcher, "send_to", send_to)
 
 
 @bug(only(without_topic_ids, growth=0.4))
@@ -309,11 +309,10 @@ def a_partition_that_comes_back_begins_anew(monkeypatch: pytest.MonkeyPatch) -> 
 
 @bug()
 def more_requests_than_the_connection_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    def init(original: Any, self: Any, config: Any, *args: Any) -> None:
-        lifted = config.max_in_flight_requests_per_connection + 1
-        original(self, dataclasses.replace(config, max_in_flight_requests_per_connection=lifted), *args)
+    def init(original: Any, self: Any, node_id: int, address: Any, max_in_flight: int, **more: Any) -> None:
+        original(self, node_id, address, max_in_flight + 1, **more)
 
-    wrap(monkeypatch, Sender, "__init__", init)
+    wrap(monkeypatch, BrokerLink, "__init__", init)
 
 
 @bug(near_the_end_of_sequences)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,11 +109,12 @@ def a_failed_record_does_not_keep_its_transaction_from_being_committed(monkeypat
 @bug(transactions)
 def a_commit_does_not_wait_for_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
     async def commit(original: Any, self: TransactionManager) -> None:
-        flush, self._flush = self._flush, lambda: asyncio.sleep(0)
+        records = self._records
+        self._records = replace(records, flush=lambda: asyncio.sleep(0))
         try:
             await original(self)
         finally:
-            self._flush = flush
+            self._records = records
 
     wrap(monkeypatch, TransactionManager, "_commit", commit)
 
@@ -120,11 +122,12 @@ def a_commit_does_not_wait_for_its_records(monkeypatch: pytest.MonkeyPatch) -> N
 @bug(transactions)
 def records_slip_in_while_the_transaction_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def commit(original: Any, self: TransactionManager) -> None:
-        gate, self._gate = self._gate, lambda is_open: None
+        records = self._records
+        self._records = replace(records, gate=lambda is_open: None)
         try:
             await original(self)
         finally:
-            self._gate = gate
+            self._records = records
 
     wrap(monkeypatch, TransactionManager, "_commit", commit)
 
@@ -186,10 +189,10 @@ def a_coordinator_is_never_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> 
 @bug(only(withdrawing, late=0.2, metadata=0.2))
 def a_withdrawn_record_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     def withdraw(original: Any, self: ParkingLot, record: Any) -> None:
-        failed, self.on_failed = self.on_failed, lambda error: None
+        failed, self._on_failed = self._on_failed, lambda error: None
         try:
             original(self, record)
         finally:
-            self.on_failed = failed
+            self._on_failed = failed
 
     wrap(monkeypatch, ParkingLot, "withdraw", withdraw)

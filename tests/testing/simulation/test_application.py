@@ -8,7 +8,7 @@ import pytest
 
 from aioproducer.testing.simulation import draw, play
 from aioproducer.testing.simulation.application import _Living
-from aioproducer.testing.simulation.network import Conditions
+from aioproducer.testing.simulation.conditions import Conditions
 from tests.testing.simulation.circumstances import of_the_second_protocol, only, undisturbed
 
 

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.endpoint import Endpoint
-from aioproducer.testing.simulation.network import Conditions, NetworkFaults
+from aioproducer.testing.simulation.network import NetworkFaults
 
 from .simulated import EXACT, World
 

@@ -8,7 +8,8 @@ from functools import partial
 
 import pytest
 
-from aioproducer.testing.simulation.network import Address, Conditions, Fate, NetworkFaults
+from aioproducer.testing.simulation.conditions import Conditions
+from aioproducer.testing.simulation.network import Address, Fate, NetworkFaults
 
 from .simulated import EXACT, Recorder, World, connect, serve
 
@@ -165,12 +166,13 @@ def test_bytes_come_in_order_however_they_travel(seed: int, splits: float) -> No
 
 
 def test_pieces_are_all_of_it() -> None:
-    network = World(conditions=Conditions(splits=0.7)).network
+    world = World(conditions=Conditions(splits=0.7))
+    network = world.network
     found = [network.pieces(count) for count in range(50) for _ in range(10)]
     assert [sum(sizes) for sizes in found] == [count for count in range(50) for _ in range(10)]
     assert all(size > 0 for sizes in found for size in sizes)
     assert max(map(len, found)) > 3
-    network._loop.close()
+    world.loop.close()
 
 
 def _note(order: list[int], number: int, data: bytes) -> None:

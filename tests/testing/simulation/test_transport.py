@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from aioproducer.testing.simulation.network import Conditions
+from aioproducer.testing.simulation.conditions import Conditions
 
 from .simulated import Recorder, World, connect, serve
 

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 
 
 @asynccontextmanager
-async def asking(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    """A client; what the application raises is a 500 to it, as a server makes of it."""
+async def client_of(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """A client. As with a server, it gets an exception of the application as status 500."""
     async with app.router.lifespan_context(app) as state:
 
         async def with_state(scope: Any, receive: Any, send: Any) -> None:

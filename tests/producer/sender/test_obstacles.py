@@ -26,14 +26,14 @@ from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatche
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parked_record import ParkedRecord
-from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.line_limit import LineLimits
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.wait_history import WaitHistory
-from aioproducer.producer.sender.explain import Situation, explain, link_reason, no_metadata, why_no_metadata
+from aioproducer.producer.sender.obstacles import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from tests.producer.standing_loop import Accumulation
+from tests.support.inside import parts_of
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never
 from tests.support.virtual_time import World, virtual
@@ -97,7 +97,7 @@ class Scene(Accumulation):
         self.sequences.known_id = 7
         (self.queue,) = self.add_topic("t", 1, sequences=lambda: self.sequences)
         self.incomplete = IncompleteBatches()
-        self.lot = ParkingLot(self.accumulator, 10**6, FailureLog(), ProducerMetrics())
+        self.lot = self.parking_lot(10**6, FailureLog(), ProducerMetrics())
         self.lot.open()
         self.client: Any = Client(Link() if link is None else link)
         self.pipeline: Pipeline | None = None
@@ -414,7 +414,7 @@ def shares(late: Any) -> dict[str, float]:
 async def test_a_links_reason_is_why_it_takes_nothing(world: World) -> None:
     async with running(max_in_flight_requests_per_connection=2, partitions=3) as (cluster, producer):
         _ = await producer.send("t", b"v")
-        client = producer._sender._client
+        client = parts_of(producer).client
         link = client.links.get(0)
         assert link is not None
         seen = set()

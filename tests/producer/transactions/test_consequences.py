@@ -7,7 +7,7 @@ import pytest
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, ProducerFencedException, TimeoutException, error_for
-from aioproducer.producer.transactions.errors import FATAL_FOR_BATCHES, Consequence, consequence, named, worst
+from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES, Consequence, consequence, named, worst
 from aioproducer.protocol.api_key import ApiKey
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "transactions.md"

@@ -116,8 +116,8 @@ def worst(api: ApiKey, codes: Iterable[int]) -> ErrorCode:
     Partitions that were not even tried do not show the reason.
     """
     found = [ErrorCode(code) for code in codes if code != ErrorCode.NONE]
-    told = [code for code in found if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or found
-    return max(told, key=lambda code: _BY_WEIGHT.index(consequence(api, error_for(code, ""))), default=ErrorCode.NONE)
+    tried = [code for code in found if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or found
+    return max(tried, key=lambda code: _BY_WEIGHT.index(consequence(api, error_for(code, ""))), default=ErrorCode.NONE)
 
 
 def may_be_done(api: ApiKey, error: KafkaError) -> bool:

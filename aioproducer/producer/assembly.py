@@ -1,0 +1,291 @@
+"""The one place where a producer is wired: every part gets what it needs in its constructor, and nothing later.
+
+Where parts need each other, the earlier one gets a function that looks the later one up when it is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.errors import KafkaError
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.supervisor import Supervisor
+from aioproducer.producer.accumulator.buffer_pool import BufferPool
+from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
+from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
+from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.accumulator.sequences import ProducerIds
+from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.admission.record_entry import RecordEntry
+from aioproducer.producer.admission.serializer_lane import SerializerLane
+from aioproducer.producer.core import ProducerCore
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
+from aioproducer.producer.exchange.produce_exchange import ProduceExchange
+from aioproducer.producer.exchange.sealer import Sealer, thread_bytes_of
+from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.producer.scheduling.broker_availability import NodeLatencies
+from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
+from aioproducer.producer.scheduling.line_limit import LineLimits
+from aioproducer.producer.scheduling.pipeline import Pipeline
+from aioproducer.producer.scheduling.schedule import Schedule
+from aioproducer.producer.scheduling.scheduling import Scheduling
+from aioproducer.producer.scheduling.topic_directory import TopicDirectory
+from aioproducer.producer.scheduling.wait_history import WaitHistory
+from aioproducer.producer.sender.alarm import Alarm
+from aioproducer.producer.sender.batch_watch import BatchWatch
+from aioproducer.producer.sender.cluster_watch import ClusterWatch
+from aioproducer.producer.sender.compressor import Compressor
+from aioproducer.producer.sender.dispatcher import Dispatcher
+from aioproducer.producer.sender.expiry import Expiry
+from aioproducer.producer.sender.log_inquiry import LogInquiry
+from aioproducer.producer.sender.metadata_waits import MetadataWaits
+from aioproducer.producer.sender.obstacles import Situation
+from aioproducer.producer.sender.producer_id import ProducerIdSource
+from aioproducer.producer.sender.sender import Sender, SenderParts
+from aioproducer.producer.sender.sender_pass import SenderPass
+from aioproducer.producer.transactions.record_control import RecordControl
+from aioproducer.producer.transactions.transaction_manager import TransactionManager
+from aioproducer.records.compression import CompressionType
+from aioproducer.timing.clock import Clock, SystemClock
+from aioproducer.timing.loop_clock import LoopClock
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a producer is made from; ``check_place`` raises unless the caller is in its loop and process."""
+
+    config: ProducerConfig
+    hooks: Hooks
+    metrics: ProducerMetrics
+    clock: Clock
+    random: Random
+    check_place: Callable[[], object]
+
+
+def assemble(inputs: Inputs) -> ProducerCore:
+    """A producer for the running loop; nothing runs before ``sender.start()``."""
+    config, hooks, metrics, random = inputs.config, inputs.hooks, inputs.metrics, inputs.random
+    loop = asyncio.get_running_loop()
+
+    def fail_transaction(error: KafkaError) -> None:
+        if transactions is not None:
+            transactions.batch_failed(error)
+
+    def join_transaction(queue: PartitionQueue) -> None:
+        assert transactions is not None
+        transactions.partition_used(queue)
+
+    def compress(queue: PartitionQueue, batch: ProducerBatch) -> None:
+        compressor.begin(queue, batch)
+
+    def coordinator_error() -> KafkaError | None:
+        return None if transactions is None else transactions.last_error
+
+    alarm = Alarm()
+    failures = FailureLog(alarm.ring)
+    supervisor = Supervisor(lambda error: sender.crashed(error))
+    scheduling = _scheduling(inputs, loop, alarm)
+    schedule = scheduling.schedule
+    ids = ProducerIds(transactional=config.transactional_id is not None)
+
+    # Records, on their way into batches
+    codec = CompressionType.of(config.compression_type)
+    thread_bytes = thread_bytes_of(codec, config.compression_level, config.compression_thread_bytes)
+    incomplete = IncompleteBatches()
+    watch = BatchWatch(
+        loop,
+        incomplete,
+        scheduling,
+        metrics,
+        thread_bytes,
+        use_topic=lambda topic: client.use_topic(topic),
+        join=join_transaction if ids.transactional else None,
+        compress=compress,
+    )
+    accumulator = make_accumulator(inputs, loop, watch.opened, watch.full)
+    lot = ParkingLot(
+        accumulator,
+        config.parked_memory,
+        failures,
+        metrics,
+        on_failed=fail_transaction,
+        wake=alarm.ring,
+        on_serializing=lambda: lane.look(),
+        within_serializer=lambda: lane.within(),
+    )
+
+    # Batches, on their way to the brokers and to their end
+    sealer = Sealer(
+        codec,
+        config.compression_level,
+        accumulator,
+        transactional=ids.transactional,
+        thread_bytes=thread_bytes,
+    )
+    compressor = Compressor(sealer, loop, on_done=schedule.look_at, on_crash=supervisor.crash)
+    completer = BatchCompleter(
+        config,
+        accumulator,
+        incomplete,
+        metrics,
+        failures,
+        random,
+        sealer,
+        scheduling.history,
+        NextSteps(
+            again=schedule.again,
+            ask=lambda queue, batch: inquiry.begin(queue, batch),
+            compress=compressor.begin,
+            decompress=compressor.undo,
+            failed=fail_transaction,
+        ),
+    )
+    topics = TopicDirectory(
+        accumulator.topics,
+        _partitioning(inputs, scheduling, loop),
+        schedule.ready,
+        scheduling.windows,
+        ids if config.enable_idempotence else None,
+        rack=config.client_rack if config.partitioner_rack_aware else None,
+    )
+    client = KafkaClient(
+        config,
+        supervisor,
+        random,
+        on_link=lambda link: cluster_watch.link_changed(link),
+        follow=lambda cluster: cluster_watch.follow(cluster),
+        on_metadata=lambda: cluster_watch.metadata_arrived(),
+        on_refused=lambda error: cluster_watch.refused(error),
+        topics_in_use=lambda: sender.topics_in_use(),
+        metrics=metrics.network,
+    )
+    waits = MetadataWaits(client, lot, scheduling.history, config.max_block_ms / 1000, ended=lambda: sender.ended())
+    cluster_watch = ClusterWatch(loop, client, topics, scheduling, waits, metrics, alarm)
+    inquiry = LogInquiry(
+        config, client, supervisor, random, on_answer=lambda queue, batch, in_log: sender.found(queue, batch, in_log)
+    )
+    id_source = ProducerIdSource(
+        config,
+        client,
+        ids,
+        supervisor,
+        random,
+        on_id=lambda: schedule.look_at(*incomplete.queues()),
+        on_refused=lambda error: sender.id_refused(error),
+        on_fatal=lambda error: sender.fail(error),
+    )
+    transactions: TransactionManager | None = None
+    if ids.transactional:
+        control = RecordControl(
+            gate=lambda is_open: lot.open() if is_open else lot.shut(),
+            flush=lambda: sender.flush(),
+            give_up=lambda error: sender.give_up_waiting(error),
+            ready=schedule.look_at,
+            fatal=lambda error: sender.fail(error),
+            passed=lambda: sender.passed(),
+        )
+        transactions = TransactionManager(config, client, ids, random, supervisor, control)
+    exchange = ProduceExchange(
+        config, client, accumulator, completer, sealer, topics, scheduling, metrics, transactions, wake=alarm.ring
+    )
+
+    # The Sender, which moves them
+    situation = Situation(
+        config,
+        client,
+        accumulator.topics,
+        incomplete,
+        lot,
+        id_source,
+        coordinator_error,
+        scheduling.pipeline,
+        scheduling.lines,
+    )
+    sender_pass = SenderPass(
+        accumulator,
+        lot,
+        failures,
+        schedule,
+        alarm,
+        watch,
+        completer,
+        Expiry(loop, completer, lot, situation, waits),
+        id_source,
+        Dispatcher(config, accumulator, lot, scheduling, alarm, client, exchange, thread_bytes),
+    )
+    parts = SenderParts(
+        supervisor, alarm, schedule, client, compressor, completer, id_source, waits, situation, sender_pass
+    )
+    sender = Sender(config, lot, metrics, failures, parts, transactions)
+
+    # What a send needs beyond the accumulator
+    admission = Admission(
+        config, accumulator, lot, sender, transactions, hooks, metrics, failures, check_place=inputs.check_place
+    )
+    lane = SerializerLane(lot, hooks, admission.serialized)
+    hooks.bind(loop, lambda: len(lot.serializing) > 0)
+    entry = RecordEntry(loop, accumulator, lot, admission)
+    return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane)
+
+
+def make_accumulator(
+    inputs: Inputs,
+    loop: asyncio.AbstractEventLoop,
+    on_open: Callable[[PartitionQueue, ProducerBatch], object],
+    on_full: Callable[[PartitionQueue], bool],
+) -> RecordAccumulator:
+    """The accumulator that the configs ask for."""
+    config, clock = inputs.config, inputs.clock
+    batch_size = max(config.batch_size, 1)
+    return RecordAccumulator(
+        BufferPool(config.buffer_memory, batch_size),
+        loop,
+        # The machine's own clock is read for each record without a Python call.
+        None if isinstance(clock, SystemClock) else clock.time_ms,
+        batch_size=batch_size,
+        max_request_size=config.max_request_size,
+        ignore_keys=config.partitioner_ignore_keys,
+        ratios=None if config.compression_type == "none" else CompressionRatioEstimator(),
+        hooks=inputs.hooks,
+        on_open=on_open,
+        on_full=on_full,
+    )
+
+
+def _scheduling(inputs: Inputs, loop: asyncio.AbstractEventLoop, alarm: Alarm) -> Scheduling:
+    config = inputs.config
+    linger = config.linger_ms / 1000
+    pipeline = None
+    if config.pipeline == "auto":
+        pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection, config.batch_size)
+    latencies = None
+    if config.partitioner_availability_timeout_ms > 0:
+        latencies = NodeLatencies(config.partitioner_availability_timeout_ms / 1000)
+    return Scheduling(
+        Schedule(linger, wake=alarm.ring, wake_at=alarm.ring_at, tick=LoopClock(loop).tick, pipeline=pipeline),
+        pipeline,
+        InFlightWindows(inputs.metrics.windows),
+        LineLimits(config.request_timeout_ms / 1000, config.retry_backoff_max_ms / 1000, config.max_request_size),
+        latencies,
+        WaitHistory(),
+    )
+
+
+def _partitioning(inputs: Inputs, scheduling: Scheduling, loop: asyncio.AbstractEventLoop) -> Partitioning:
+    latencies = scheduling.latencies
+    return Partitioning(
+        inputs.random,
+        adaptive=inputs.config.adaptive_partitioning,
+        # Nodes to avoid when choosing a partition
+        unavailable=lambda: () if latencies is None else latencies.unavailable(loop.time()),
+    )

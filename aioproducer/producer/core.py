@@ -1,0 +1,31 @@
+"""What a started producer consists of; the face for threads, the mock and the Spark sink share it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.admission.record_entry import RecordEntry
+from aioproducer.producer.admission.serializer_lane import SerializerLane
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.producer.sender.sender_calls import SenderCalls
+from aioproducer.producer.transactions.transaction_calls import TransactionCalls
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerCore:
+    """Wired once (``assembly.py``), before anything runs."""
+
+    loop: asyncio.AbstractEventLoop
+    accumulator: RecordAccumulator
+    lot: ParkingLot
+    failures: FailureLog
+    sender: SenderCalls
+    transactions: TransactionCalls | None
+    """None without a transactional.id."""
+    admission: Admission
+    entry: RecordEntry
+    lane: SerializerLane

@@ -1,0 +1,24 @@
+"""What decides when batches leave, in one piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aioproducer.producer.scheduling.broker_availability import NodeLatencies
+from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
+from aioproducer.producer.scheduling.line_limit import LineLimits
+from aioproducer.producer.scheduling.pipeline import Pipeline
+from aioproducer.producer.scheduling.schedule import Schedule
+from aioproducer.producer.scheduling.wait_history import WaitHistory
+
+
+@dataclass(frozen=True)
+class Scheduling:
+    """The rules and records of one producer; ``pipeline`` and ``latencies`` are None if their configs are off."""
+
+    schedule: Schedule
+    pipeline: Pipeline | None
+    windows: InFlightWindows
+    lines: LineLimits
+    latencies: NodeLatencies | None
+    history: WaitHistory

@@ -1,0 +1,59 @@
+"""What the client reports to the Sender: links, metadata, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aioproducer.errors import AuthenticationException
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.cluster import Cluster
+from aioproducer.producer.accumulator.produce_result import Loop
+from aioproducer.producer.scheduling.scheduling import Scheduling
+from aioproducer.producer.scheduling.topic_directory import TopicDirectory
+from aioproducer.producer.sender.alarm import Alarm
+from aioproducer.producer.sender.metadata_waits import MetadataWaits
+
+
+class ClusterWatch:
+    """Passes each change on to what depends on it, and wakes the Sender."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        client: KafkaClient,
+        topics: TopicDirectory,
+        scheduling: Scheduling,
+        waits: MetadataWaits,
+        metrics: ProducerMetrics,
+        alarm: Alarm,
+    ) -> None:
+        self._loop = loop
+        self._client = client
+        self._topics = topics
+        self._windows = scheduling.windows
+        self._history = scheduling.history
+        self._waits = waits
+        self._metrics = metrics
+        self._alarm = alarm
+
+    def link_changed(self, link: BrokerLink) -> None:
+        if link.state is not LinkState.READY:  # ready() is False while a live connection re-authenticates
+            self._windows.connection_lost(link.node_id)
+        self._history.reachable(self._loop.time(), any_broker=self._client.reachable())
+        self._alarm.ring()
+
+    def follow(self, cluster: Cluster) -> Iterator[None]:
+        """Applies new metadata, with a pause after every few partitions."""
+        return self._topics.following(cluster, self._loop.time())
+
+    def metadata_arrived(self) -> None:
+        self._metrics.keep_topics(self._client.metadata.cluster.topics)
+        self._waits.metadata_arrived()
+        self._alarm.ring()
+
+    def refused(self, error: AuthenticationException) -> None:
+        """A broker does not accept the client, or the client the broker."""
+        self._waits.refused(error)
+        self._alarm.ring()

@@ -1,0 +1,50 @@
+"""What the calls of a producer need of its Sender."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from aioproducer.errors import KafkaError
+from aioproducer.producer.diagnosis.explanation import Explanation
+from aioproducer.types import PartitionInfo
+
+
+class SenderCalls(Protocol):
+    """The Sender, or what takes its place in a mock. Times are the loop's, in seconds."""
+
+    fatal: KafkaError | None
+    """Why this producer is unusable; None while it works."""
+
+    def start(self) -> None: ...
+
+    async def flush(self) -> None:
+        """Returns when everything accepted so far has ended."""
+
+    def abort(self, error: KafkaError) -> None:
+        """Ends every record that has not ended, with ``error`` and its known outcome."""
+
+    async def stop(self, grace: float) -> None:
+        """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""
+
+    def parked(self, topic: str) -> None:
+        """A record waits in the parking lot."""
+
+    def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
+        """The topic's partitions; none while they are unknown."""
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The topic's partitions, waiting for them at most max.block.ms."""
+
+    def explain(self, topic: str, partition: int) -> Explanation:
+        """Why the head batch of this partition has not been sent."""
+
+    def pending(self) -> int:
+        """Batches that have not ended."""
+
+    def requests_in_flight(self) -> int: ...
+
+    def metadata_time(self) -> float:
+        """When metadata last arrived; minus infinity before that."""
+
+    def unreachable_since(self) -> float:
+        """When the client found that no broker can be reached; NaN while one can be, or before the first attempt."""

@@ -1,0 +1,37 @@
+"""What the calls of a producer need of its transactions."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from aioproducer.errors import KafkaError
+from aioproducer.producer.transactions.offsets import Offsets
+from aioproducer.producer.transactions.status import TransactionStatus
+from aioproducer.types import ConsumerGroupMetadata
+
+
+class TransactionCalls(Protocol):
+    """The TransactionManager, or what takes its place in a mock."""
+
+    status: TransactionStatus
+
+    async def init(self) -> None: ...
+
+    async def begin(self) -> None: ...
+
+    async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None: ...
+
+    async def commit(self) -> None: ...
+
+    async def abort(self) -> None: ...
+
+    async def finish(self) -> None:
+        """Ends the transaction of a producer that is closed."""
+
+    def is_open(self) -> bool: ...
+
+    def why_no_records(self) -> str:
+        """Why no record may be sent now; empty if one may."""
+
+    def batch_failed(self, error: KafkaError) -> None:
+        """A record of the transaction has failed."""
