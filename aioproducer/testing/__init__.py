@@ -1,13 +1,40 @@
-"""Tools for tests of Kafka programs: an embedded cluster with scripted faults, and real brokers.
+"""Tools for tests of Kafka programs: an embedded cluster with scripted faults, mocks, and real brokers.
 
     ThreadedCluster      the embedded cluster, for use from any thread
-    FaultScript          what goes wrong in it, and when
-    MockProducer         a producer without brokers, and what its calls raise (MockErrors)
+    FaultScript          its faults, and when they apply
+    MockProducer         a producer without brokers; MockErrors are the errors that its calls raise
     SyncMockProducer     the same for threads
     ApiKey, ErrorCode    the requests and errors that scripts name
 
-``docs/testing.md`` explains them; pytest has the cluster as fixtures (``pytest_broker.py``). The producer imports
-nothing from here, and each name is imported only when it is used.
+``docs/testing.md`` explains them. The producer imports nothing from here, and each name is imported only when it is
+used. The files:
+
+    threaded_cluster.py  the embedded cluster in its own thread
+    pytest_broker.py     the pytest fixtures of the embedded cluster
+    fault_script.py      scripts of faults
+    fault_rule.py        when a rule applies, and what it has hit
+    request_rule.py      the effects of rules
+    message_entries.py   the topics and partitions in a message
+    mock_producer.py     the mock
+    mock_sender.py       its Sender
+    mock_transactions.py its transactions
+    mock_errors.py       the errors that its calls raise
+    sync_mock_producer.py
+                         the mock for threads
+    apache_kafka.py      a cluster of real Kafka
+    pytest_kafka.py      pytest fixtures of real Kafka
+    kafka_node.py        one node of the cluster
+    kafka_libs.py        the jars of Kafka, and the Java for them
+    kafka_jvm.py         command lines of JVMs
+    kafka_tools.py       Kafka's command line tools
+    kafka_tool_run.py    one run of a tool
+    kafka_output.py      parses the output of the tools
+    process_guard.py     child processes that cannot outlive this one
+    delivered.py         checks that every record was delivered once and in order
+    slow_line.py         a proxy that delays every byte
+    simulate.py          the command that runs the simulation
+    simulation/          producers and brokers in virtual time, under faults
+    transactions/        campaigns of transactions on real Kafka
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real Apache Kafka for tests and benchmarks: a cluster on 127.0.0.1 that is gone when you are done with it.
+"""A real Apache Kafka cluster on 127.0.0.1 for tests and benchmarks. Closing it removes its processes and data.
 
     async with ApacheKafka() as kafka:                  # or: with ApacheKafka(nodes=3) as kafka:
         producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
@@ -35,8 +35,8 @@ from aioproducer.testing.process_guard import ProcessGuard
 __all__ = ["QUICK_FAILOVER", "ApacheKafka", "KafkaFailed", "KafkaTools", "KafkaUnavailable", "fetch_kafka"]
 
 QUICK_FAILOVER: Final = {"broker.session.timeout.ms": 4000, "broker.heartbeat.interval.ms": 500}
-"""``configs`` for who takes nodes down. By default a node that comes back waits until its former session has timed out,
-and the leaders of one that crashed are missed as long: 9 s."""
+"""``configs`` for tests that stop nodes. By default a node that comes back waits 9 s, until its former session times
+out, and partitions led by a node that crashed have no leader for the same time."""
 
 _POLL_INTERVAL = 0.05
 
@@ -44,14 +44,14 @@ _POLL_INTERVAL = 0.05
 class ApacheKafka:
     """A KRaft cluster of ``nodes`` combined nodes (broker and controller each), ids 1 to ``nodes``.
 
-    ``configs`` are broker configs in Kafka's dotted names and go before the ones set here. ``listeners`` are further
-    listeners beside the plain one, name to security protocol, as in ``{"SECURE": "SASL_PLAINTEXT"}``; what they need
-    goes into ``configs``. ``performance`` gives the brokers Kafka's own JVM settings, with a heap of 1 GB, instead of
+    ``configs`` are broker configs in Kafka's dotted names; they override the ones set here. ``listeners`` maps the
+    names of further listeners to their security protocols, as in ``{"SECURE": "SASL_PLAINTEXT"}``; ``configs`` must
+    hold what these need. ``performance`` gives the brokers Kafka's own JVM settings, with a heap of 1 GB, instead of
     those that start fastest. ``start_timeout`` (seconds) bounds ``start`` and ``start_node``.
 
-    A context manager in both ways, and ``start()`` and ``stop()`` for those who want neither; all its methods block
-    (``asyncio.to_thread`` is at hand). Its data lies in a temporary directory and is removed by ``stop``; whatever
-    ends this process ends the brokers too and removes the data.
+    Works with ``with`` and ``async with``, or with ``start()`` and ``stop()``. All methods block; asynchronous code
+    calls them through ``asyncio.to_thread``. The data is in a temporary directory, which ``stop`` removes. When this
+    process ends in any way, the brokers end too, and the data is removed.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class ApacheKafka:
     # -- the whole cluster
 
     def start(self) -> None:
-        """Start all nodes and wait until each of them serves and knows all others.
+        """Start all nodes and wait until each node answers and knows all others.
 
-        Raises ``KafkaUnavailable`` when Kafka cannot be had on this machine and ``KafkaFailed``, with the end of the
-        node's log, when it does not come up in time; nothing is left behind then.
+        Raises ``KafkaUnavailable`` when this machine cannot run Kafka, and ``KafkaFailed``, with the end of the node's
+        log, when a node does not start in time. A failed start leaves no processes and no data behind.
         """
         if self._guard is not None:
             raise RuntimeError("the cluster is started already")
@@ -119,10 +119,10 @@ class ApacheKafka:
     def stop(self) -> None:
         """End all nodes and remove their data; harmless when nothing runs.
 
-        They are killed: a controlled shutdown is for data that somebody will read again, and the last nodes of a
-        quorum would wait in vain for one.
+        The nodes are killed. The data is not needed any more, so a controlled shutdown would gain nothing, and the
+        last nodes of a quorum would wait for it in vain.
         """
-        with contextlib.ExitStack() as stack:  # what fails leaves nothing else undone
+        with contextlib.ExitStack() as stack:  # runs every step, even if another one fails
             for reserved in self._reserved:
                 stack.callback(reserved.close)
             if self._guard is not None:
@@ -148,7 +148,7 @@ class ApacheKafka:
         try:
             await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # The thread cannot be cancelled; it is told, clears up after itself and is waited for.
+            # A thread cannot be cancelled: ask it to give up, and wait until it has cleaned up.
             self._given_up.set()
             await asyncio.wait([starting])
             self._given_up.clear()
@@ -170,7 +170,7 @@ class ApacheKafka:
         return self.bootstrap_servers_of("PLAINTEXT")
 
     def bootstrap_servers_of(self, listener: str) -> str:
-        """The same of one of the further listeners."""
+        """``127.0.0.1:PORT[,...]`` of one of the further listeners."""
         if not self._ports:
             raise RuntimeError("the cluster is not started")
         return ",".join(f"127.0.0.1:{self._ports[node_id, listener]}" for node_id in self.node_ids)
@@ -192,19 +192,19 @@ class ApacheKafka:
         return self._node(node_id).data
 
     def log_tail(self, node_id: int, lines: int = 40) -> str:
-        """The end of what a node has logged."""
+        """The last lines of a node's log."""
         return self._node(node_id).log_tail(lines)
 
     def log_of(self, node_id: int, word: str, lines: int = 40) -> str:
-        """The last lines that contain ``word`` of what a node has logged."""
+        """The last lines of a node's log that contain ``word``."""
         return self._node(node_id).log_of(word, lines)
 
     # -- one node
 
     def start_node(self, node_id: int) -> None:
-        """Start a stopped or killed node again, with its data and its ports, and wait until it serves.
+        """Start a stopped or killed node again, with its data and its ports, and wait until it answers.
 
-        The controllers take it back when its former session has ended: ``broker.session.timeout.ms``, 9 s by default.
+        The controllers accept it once its former session has ended: ``broker.session.timeout.ms``, 9 s by default.
         """
         node, guard = self._node(node_id), self._guard
         assert guard is not None
@@ -212,7 +212,7 @@ class ApacheKafka:
         self._wait_until_serving(node, {node_id}, time.monotonic() + self._start_timeout)
 
     def stop_node(self, node_id: int, *, timeout: float = 30.0) -> None:
-        """Controlled shutdown: leaderships move away first. Killed if it is not done within ``timeout`` seconds."""
+        """Shut a node down after its leaderships have moved away; kill it if that takes over ``timeout`` seconds."""
         self._node(node_id).stop(timeout)
 
     def kill_node(self, node_id: int) -> None:
@@ -220,14 +220,14 @@ class ApacheKafka:
         self._node(node_id).kill()
 
     def pause_node(self, node_id: int) -> None:
-        """Let a node hang: connections stay open, nothing is answered, until ``resume_node``."""
+        """Make a node hang until ``resume_node``: its connections stay open, but it answers nothing."""
         self._node(node_id).pause()
 
     def resume_node(self, node_id: int) -> None:
         self._node(node_id).resume()
 
     def known_brokers(self, node_id: int) -> set[int]:
-        """The ids of the brokers that are alive, as far as this node knows; ``OSError`` if it does not answer."""
+        """The ids of the live brokers that this node knows; ``OSError`` if it does not answer."""
         return known_brokers(self._node(node_id).port)
 
     def is_running(self, node_id: int) -> bool:
@@ -247,9 +247,9 @@ class ApacheKafka:
     def _reserve_ports(self) -> None:
         """A free port for each listener of each node.
 
-        On Linux a socket that is bound but does not listen keeps a port from being handed to anyone else, yet lets
-        the broker bind and listen, as both set SO_REUSEADDR; so ports stay ours while a node is down, and connecting
-        to them is refused. Elsewhere the ports are merely free at this moment.
+        On Linux a socket that is bound but does not listen keeps the port from other processes, yet lets the broker
+        bind and listen, because both set SO_REUSEADDR. So ports stay reserved while a node is down, and connecting to
+        them is refused. On other systems the ports are only free at this moment.
         """
         for node_id in self.node_ids:
             for listener in self._protocols:
@@ -277,7 +277,7 @@ class ApacheKafka:
             "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, kind in self._protocols.items()),
             "listeners": ",".join(addresses.values()),
             "advertised.listeners": ",".join(addresses[name] for name in addresses if name != "CONTROLLER"),
-            # Consumers of tests wait for nobody, and internal topics need not serve thousands of groups.
+            # Test consumers need not wait for other members, and a few groups need few internal partitions.
             "group.initial.rebalance.delay.ms": "0",
             "offsets.topic.num.partitions": "3",
             "offsets.topic.replication.factor": replicas,
@@ -295,9 +295,9 @@ class ApacheKafka:
         return {**configs, **self._configs}
 
     def _format(self, guard: ProcessGuard, deadline: float) -> None:
-        """Give every node its empty storage, all at once: most of it is the start of a JVM."""
+        """Format the storage of all nodes in parallel: most of the time is the start of a JVM."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        # One that begins with a dash would be taken for an option.
+        # The tool would take an id that begins with a dash for an option.
         cluster_id = cluster_id.replace("-", "A")
         formats = {node: node.format(cluster_id, guard) for node in self._nodes.values()}
         with contextlib.ExitStack() as stack:
@@ -333,7 +333,7 @@ class ApacheKafka:
 
     @staticmethod
     def _until(deadline: float) -> Iterator[float]:
-        """At least one try, then tries until the deadline; gives the pause after each."""
+        """Yields the pause after each attempt: once, then until the deadline."""
         yield _POLL_INTERVAL
         while time.monotonic() < deadline:
             yield _POLL_INTERVAL

@@ -1,4 +1,5 @@
-"""Was everything delivered once and in order? What was sent, compared with what an independent reader found."""
+"""Checks that every record was delivered once and in order: compares sent records with those an independent reader
+found."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def assert_delivered(
     first_offset: int = 0,
     gaps: bool = False,
 ) -> None:
-    """Raise ``AssertionError``, naming the first of them, if there are ``delivery_problems``."""
+    """Raise ``AssertionError`` with the first ``delivery_problems``, if there are any."""
     problems = list(delivery_problems(sent, consumed, metadata=metadata, first_offset=first_offset, gaps=gaps))
     if problems:
         more = f"\n… and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
@@ -37,13 +38,16 @@ def delivery_problems(
     first_offset: int = 0,
     gaps: bool = False,
 ) -> Iterator[str]:
-    """Every way in which ``consumed`` is not exactly what was sent; nothing if it is.
+    """Every difference between ``consumed`` and the records that were sent; nothing if they agree.
 
-    ``sent`` in the order of sending, keys and values as bytes; ``consumed`` in any order. Compared are: the records
-    (topic, key, value, headers), each as many times as it was sent; the partition and timestamp asked for; one
-    partition per key; the order of sending within each partition; offsets, which follow each other from
-    ``first_offset`` (with ``gaps``, as transactions leave them, only repeat nothing); and for each sent record that
-    the log holds it where its ``metadata`` says (an offset of -1, which is none, is not followed).
+    ``sent`` is in the order of sending, with keys and values as bytes; ``consumed`` is in any order. The checks are:
+
+    - each record (topic, key, value, headers) is there as many times as it was sent
+    - with the partition and the timestamp that its sender chose
+    - the records of a key are in one partition
+    - each partition is in the order of sending
+    - offsets follow each other from ``first_offset``; with ``gaps``, as transactions leave them, none is repeated
+    - each sent record is where its ``metadata`` says; an offset of -1, which means unknown, is not checked
     """
     yield from _count_problems(sent, consumed)
     yield from _offset_problems(consumed, first_offset, gaps)
@@ -89,10 +93,10 @@ def _offset_problems(consumed: Iterable[ConsumedRecord], first_offset: int, gaps
 
 
 def _order_problems(sent: Sequence[ProducerRecord], consumed: Sequence[ConsumedRecord]) -> Iterator[str]:
-    """Give each consumed record the index it was sent at, then see that indexes rise within each partition.
+    """Give each consumed record the index it was sent at, then check that indexes rise within each partition.
 
-    Equal records are taken in turn, which is right within a partition; equal records in several partitions, which
-    only records without a key or with a partition of their own can be, cannot be told apart and are left out.
+    Equal records in one partition get the indexes in order. Equal records in several partitions cannot be
+    distinguished and are left out; only records without a key, or with a chosen partition, can be in several.
     """
     unclaimed: dict[Content, deque[int]] = defaultdict(deque)
     for index, record in enumerate(sent):
@@ -135,17 +139,17 @@ def _metadata_problems(
     sent: Sequence[ProducerRecord], consumed: Iterable[ConsumedRecord], metadata: Sequence[RecordMetadata]
 ) -> Iterator[str]:
     found_at = {(found.topic, found.partition, found.offset): found for found in consumed}
-    for record, told in zip(sent, metadata, strict=True):
-        if told.offset == -1:
+    for record, reported in zip(sent, metadata, strict=True):
+        if reported.offset == -1:
             continue
-        found = found_at.get((told.topic, told.partition, told.offset))
-        where = f"{told.topic}-{told.partition}@{told.offset}"
+        found = found_at.get((reported.topic, reported.partition, reported.offset))
+        where = f"{reported.topic}-{reported.partition}@{reported.offset}"
         if found is None:
             yield f"metadata: nothing is at {where}, where {_content(record)} should be"
         elif _content(found) != _content(record):
             yield f"metadata: at {where} is {_content(found)} instead of {_content(record)}"
-        elif (told.timestamp_ms, told.timestamp_type) != (found.timestamp_ms, found.timestamp_type):
+        elif (reported.timestamp_ms, reported.timestamp_type) != (found.timestamp_ms, found.timestamp_type):
             yield (
                 f"metadata: {where} has {found.timestamp_type.name} {found.timestamp_ms}, "
-                f"not {told.timestamp_type.name} {told.timestamp_ms}"
+                f"not {reported.timestamp_type.name} {reported.timestamp_ms}"
             )

@@ -1,4 +1,4 @@
-"""The rules of a :class:`~aioproducer.testing.fault_script.FaultScript`: when they apply, and what they hit."""
+"""The rules of a :class:`~aioproducer.testing.fault_script.FaultScript`: when they apply, and what they have hit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aioproducer.testing.message_entries import entries
 
 
 class FaultScriptError(ValueError):
-    """A script that makes no sense; the message says why, and what would."""
+    """A rule is impossible; the message says why, and what would be possible."""
 
 
 class Hit(NamedTuple):
@@ -91,7 +91,7 @@ class FaultRule:
     hits: list[Hit] = field(default_factory=list)
 
     def strikes(self) -> bool:
-        """Counts a match; whether the rule is due for it."""
+        """Counts a match, and returns whether the rule is due for it."""
         self.seen += 1
         return self.is_due()
 
@@ -112,7 +112,7 @@ class ScriptedRules:
 
     nodes: int | None
     begun: list[When] = field(default_factory=list)
-    """Rules that say when, and not yet what."""
+    """Rules that have a condition, but no effect yet."""
     connections: list[FaultRule] = field(default_factory=list)
     requests: list[tuple[FaultRule, Effect]] = field(default_factory=list)
     appends: list[tuple[FaultRule, AppendFault]] = field(default_factory=list)
@@ -129,7 +129,7 @@ class ScriptedRules:
         return when
 
     def add(self, when: When, effect: str, optional: bool) -> FaultRule:
-        """The rule is complete: it also says what shall happen."""
+        """Completes a rule with its effect."""
         self.begun = [begun for begun in self.begun if begun is not when]
         return FaultRule(when, effect, optional)
 

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault
-from aioproducer.broker.kafka_apis import APIS as SERVED
+from aioproducer.broker.kafka_apis import APIS as BROKER_APIS
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.records.record_batch import RecordBatch
@@ -24,9 +24,9 @@ from aioproducer.testing.request_rule import ConnectionRule, RequestRule
 class FaultScript(Faults):
     """The faults of a cluster: ``EmbeddedCluster(faults=script)``, or the ``faults`` of a fixture's cluster.
 
-    Rules may be added at any time, from any thread. Each applies once unless told otherwise, and counts its own
-    requests. If several are due, the one that was written first applies, and the others are due the next time: rules
-    written one below the other happen one after the other.
+    Rules may be added at any time, from any thread. A rule applies once by default, and counts its own requests. If
+    several rules are due, the one that was written first applies, and the others are due the next time. So rules apply
+    one after the other, in the order they are written.
     """
 
     def __init__(self, *, nodes: int | None = None) -> None:
@@ -53,12 +53,12 @@ class FaultScript(Faults):
         """
         if not isinstance(api, ApiKey):
             raise FaultScriptError(f"api must be an ApiKey, such as ApiKey.PRODUCE, not {api!r}")
-        if api not in SERVED and api is not ApiKey.API_VERSIONS:
+        if api not in BROKER_APIS and api is not ApiKey.API_VERSIONS:
             raise FaultScriptError(f"the embedded broker has no {api.name}, so no rule can be about it")
         index = None
         if partition is not None:
             if topic is not None:
-                raise FaultScriptError("a rule is about a topic or about a partition: leave out topic=")
+                raise FaultScriptError("a rule names a topic or a partition: leave out topic=")
             topic, index = _partition(partition)
         if topic is not None and not names_topics(APIS[api].request):
             raise FaultScriptError(f"{api.name} names no topics: leave out topic= and partition=")
@@ -83,7 +83,7 @@ class FaultScript(Faults):
 
     def verify(self) -> None:
         """Raises ``AssertionError`` if a rule that is not optional never applied, or has no effect defined."""
-        wrong = [f"  {when}: says when, and not what shall happen" for when in self._rules.begun]
+        wrong = [f"  {when}: has no effect; call a method of the rule" for when in self._rules.begun]
         unused = [rule for rule in self.rules if not rule.optional and not rule.hits]
         wrong += [f"  {rule} ({_so_far(rule)})" for rule in unused]
         if wrong:
@@ -128,4 +128,4 @@ def _partition(partition: object) -> tuple[str, int]:
 
 
 def _so_far(rule: FaultRule) -> str:
-    return f"{rule.seen} came by" if rule.seen else "nothing of the kind came by"
+    return f"matched {rule.seen}" if rule.seen else "matched nothing"

@@ -1,4 +1,4 @@
-"""The command line of a JVM that runs a main class of Kafka, and the properties file that goes with it."""
+"""The command line of a JVM that runs a main class of Kafka, and its properties file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-# What starts fastest and stays small: only the first compiler tier, the collector without threads of its own.
+# The fastest start and a small process: only the first compiler tier, and a collector without its own threads.
 QUICK_START: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-# What bin/kafka-server-start.sh and bin/kafka-run-class.sh give a broker.
+# The flags that bin/kafka-server-start.sh and bin/kafka-run-class.sh give a broker.
 PERFORMANCE: Final = (
     "-server",
     "-Xms1g",
@@ -46,7 +46,7 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    """Backslashes, line ends, and a space at the start, which would be skipped."""
+    """Escapes backslashes, line ends, and a space at the start, which Java would skip."""
     return re.sub(r"[\\\n\r]|^ ", lambda found: _ESCAPES[found[0]], value)
 
 

@@ -1,8 +1,8 @@
-"""The jars of Apache Kafka, fetched with Maven once and kept in a cache; and the Java that runs them.
+"""The jars of Apache Kafka, which Maven fetches once into a cache, and the Java that runs them.
 
-A Kafka release is two artifacts and what they depend on: ``org.apache.kafka:kafka_2.13`` (the broker) and
-``org.apache.kafka:kafka-tools`` (the command line tools). Maven resolves them with the settings of whoever runs this
-(mirrors, proxies, credentials), so nothing here knows a registry.
+A Kafka release is two artifacts and their dependencies: ``org.apache.kafka:kafka_2.13`` (the broker) and
+``org.apache.kafka:kafka-tools`` (the command line tools). Maven resolves them with the user's settings (mirrors,
+proxies, credentials), so this module names no registry.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ DEFAULT_VERSION: Final = "4.3.1"
 
 _MAVEN_GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
-# Kafka logs through slf4j 1.7. The 4.x artifacts bring no binding for it and 3.9 brings one for log4j 1; with
-# slf4j-simple in both, one set of system properties decides what is logged, it goes to stderr and never to a file.
-# The 3.9 broker still registers an MBean over log4j 1, so that library stays, without its binding.
+# Kafka logs through slf4j 1.7. The 4.x artifacts contain no binding for it, and 3.9 has one for log4j 1. With
+# slf4j-simple in both, the same system properties configure logging, and all output goes to stderr, never to a file.
+# The 3.9 broker still registers an MBean of log4j 1, so that library stays, without its binding.
 _POM: Final = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -54,7 +54,7 @@ _DEPENDENCY: Final = """\
 
 
 class Artifact(NamedTuple):
-    """What Maven calls a library; ``alone`` without what it depends on."""
+    """The coordinates of a library in Maven; ``alone`` leaves out its dependencies."""
 
     group: str
     name: str
@@ -68,18 +68,18 @@ SPARK_CONNECTOR: Final = [
     Artifact("org.apache.kafka", "kafka-clients", "3.9.1", alone=True),
     Artifact("org.apache.commons", "commons-pool2", "2.12.0", alone=True),
 ]
-"""Spark's own Kafka source and sink, for PySpark 4.2, and what of its dependencies Spark itself does not bring."""
+"""Spark's own Kafka source and sink, for PySpark 4.2, and those dependencies that Spark does not contain."""
 
 SPARK_AVRO: Final = [Artifact("org.apache.spark", "spark-avro_2.13", "4.1.1", alone=True)]
 """Spark's own functions for Avro, for PySpark 4.1; 4.2 takes them as well."""
 
 
 class KafkaUnavailable(RuntimeError):
-    """Real Kafka cannot be had here; the message says what is missing and what to install."""
+    """This machine cannot run Kafka; the message says what is missing and what to install."""
 
 
 class KafkaFailed(RuntimeError):
-    """A Kafka process ended when it should not, or did not answer in time; the message ends with its last output."""
+    """A Kafka process ended too early or did not answer in time; the message ends with its last output."""
 
 
 def cache_directory() -> Path:
@@ -94,7 +94,7 @@ def cache_directory() -> Path:
 def fetch_kafka(version: str = DEFAULT_VERSION, *, timeout: float = 600.0) -> Path:
     """The directory with all jars of this Kafka version (about 60 MB), fetched on the first call.
 
-    The directory appears whole or not at all; any number of processes may ask at once, one of them fetches.
+    The directory appears complete or not at all. If several processes call this at once, one of them fetches.
     ``timeout`` is in seconds and includes waiting for another process that is fetching. Raises ``KafkaUnavailable``
     when Maven or Java is missing, or when the fetch fails.
     """
@@ -113,12 +113,12 @@ def fetch_kafka(version: str = DEFAULT_VERSION, *, timeout: float = 600.0) -> Pa
 def fetch_jars(
     name: str, artifacts: Sequence[Artifact], *, java: str = DEFAULT_VERSION, timeout: float = 600.0
 ) -> Path:
-    """The directory with the jars of these artifacts and of what they depend on; see :func:`fetch_kafka`.
+    """The directory with the jars of these artifacts and their dependencies; see :func:`fetch_kafka`.
 
-    ``name`` is for the cache and for people; ``java`` is the Kafka version whose Java has to be there.
+    ``name`` is that of the directory, and appears in messages. Java must be new enough for the Kafka version ``java``.
     """
     pom = _POM.format(dependencies="\n".join(map(_dependency, artifacts)))
-    # The name carries the recipe: a changed pom never meets the jars of the old one.
+    # The name contains a hash of the pom, so a changed pom never uses the jars of the old one.
     libs = cache_directory() / f"{name}-{hashlib.sha256(pom.encode()).hexdigest()[:8]}"
     if libs.is_dir():
         return libs
@@ -148,7 +148,7 @@ def fetch_spark_avro() -> Path:
 
 
 def find_java(version: str = DEFAULT_VERSION) -> str:
-    """The ``java`` that can run this Kafka version: ``$JAVA_HOME``'s, else the one on ``PATH``.
+    """The ``java`` for this Kafka version: that of ``$JAVA_HOME``, else the one on ``PATH``.
 
     Raises ``KafkaUnavailable`` when there is none or it is too old.
     """
@@ -167,7 +167,7 @@ def find_java(version: str = DEFAULT_VERSION) -> str:
 
 @functools.cache
 def _java_major(java: str) -> int:
-    """17 for ``openjdk version "17.0.15"``, 8 for ``"1.8.0_402"``; 0 for what is no Java at all."""
+    """17 for ``openjdk version "17.0.15"``, 8 for ``"1.8.0_402"``; 0 if the output names no version."""
     said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     match = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(match[1]) if match else 0
@@ -202,7 +202,7 @@ def _fetch(maven: str, pom: str, libs: Path, names: Sequence[str], deadline: flo
             try:
                 said, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
             except BaseException as error:
-                # mvn is a shell script or a launcher with a JVM below it: the whole group has to go.
+                # mvn is a shell script or a launcher that starts a JVM: kill the whole group.
                 os.killpg(process.pid, 9)
                 if isinstance(error, subprocess.TimeoutExpired):
                     raise KafkaUnavailable(f"Maven was not done in time fetching {libs.name}") from None
@@ -215,8 +215,8 @@ def _fetch(maven: str, pom: str, libs: Path, names: Sequence[str], deadline: flo
 
 @contextmanager
 def _exclusive(path: Path, deadline: float) -> Iterator[None]:
-    """Hold a file lock, which the system releases however this process ends."""
-    import fcntl  # POSIX only, as is everything that runs Kafka here; importing this module is not
+    """Hold a file lock, which the system releases when this process ends in any way."""
+    import fcntl  # exists on POSIX only; the module can be imported everywhere
 
     with path.open("w") as file:
         while True:

@@ -1,4 +1,4 @@
-"""One Kafka node of a test cluster: its configuration, its process, its log; and the question whether it is up."""
+"""One Kafka node of a test cluster: its configuration, process and log, and whether it is ready."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class KafkaNode:
 
     def _spawn(self, guard: ProcessGuard, *main: str) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            # The JVM leaves its crash reports in the directory it runs in, hence cwd.
+            # The JVM writes crash reports to its working directory.
             return guard.spawn([*self._jvm, *main], cwd=self.directory, stdout=log, stderr=subprocess.STDOUT)
 
     @property
@@ -58,7 +58,7 @@ class KafkaNode:
         return self._live().pid
 
     def stop(self, timeout: float) -> None:
-        """Ask for a controlled shutdown, which hands the node's leaderships on; kill it after ``timeout`` seconds."""
+        """Ask for a controlled shutdown, which moves the node's leaderships; kill it after ``timeout`` seconds."""
         process = self._live()
         process.terminate()
         try:
@@ -67,18 +67,18 @@ class KafkaNode:
             self.kill()
 
     def kill(self) -> None:
-        """SIGKILL, as a crash would; works on a stopped and on a paused process, too."""
+        """Send SIGKILL, as a crash would end it; works on a stopped and on a paused process, too."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def pause(self) -> None:
-        """SIGSTOP: connections stay open and nothing is answered, as with a machine that hangs."""
+        """Send SIGSTOP: connections stay open and nothing is answered, as with a machine that hangs."""
         process = self._live()
         process.send_signal(signal.SIGSTOP)
-        if hasattr(os, "waitid"):  # which macOS has from Python 3.13 on
-            # The signal is sent to one thread, and the others answer until that one has had its turn. WNOWAIT leaves
-            # the status to Popen, should the process have ended instead.
+        if hasattr(os, "waitid"):  # macOS has it from Python 3.13 on
+            # The signal goes to one thread, and the others answer until that thread has run. WNOWAIT leaves the
+            # status to Popen if the process has ended instead.
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
@@ -111,11 +111,11 @@ class KafkaNode:
 
 
 def known_brokers(port: int, *, timeout: float = 2.0) -> set[int]:
-    """The ids of the live brokers this node knows of, asked over a plain socket: Metadata v1, no topics.
+    """The ids of the live brokers that this node knows, by a request on a plain socket: Metadata v1, no topics.
 
-    An accepted connection proves nothing, since Kafka opens its ports long before it serves; and the question is
-    asked in bytes laid out here, so that the clients under test do not vouch for their own test rig. Raises
-    ``OSError`` when there is no answer within ``timeout`` seconds.
+    An accepted connection proves nothing, because Kafka opens its ports long before it answers. The request is encoded
+    here, so that this check does not depend on the client under test. Raises ``OSError`` when there is no answer
+    within ``timeout`` seconds.
     """
     with socket.create_connection(("127.0.0.1", port), timeout) as connection:
         # api key 3, version 1, correlation id 1, client id null, an empty list of topics

@@ -1,4 +1,4 @@
-"""Reads the output of Kafka's command line tools into types."""
+"""Parses the output of Kafka's command line tools."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ConsumedRecord:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """``kafka-topics --describe`` of one topic; leader epochs are not told and stand at -1."""
+    """``kafka-topics --describe`` of one topic; leader epochs are not printed, and are -1."""
 
     topic: str
     topic_id: str
@@ -60,7 +60,7 @@ class ProducerPerformanceResult:
 
 @dataclass(frozen=True, slots=True)
 class LoggedBatch:
-    """A batch in a log segment, as ``kafka-dump-log`` tells it."""
+    """A batch in a log segment, as ``kafka-dump-log`` prints it."""
 
     base_offset: int
     last_offset: int
@@ -79,10 +79,10 @@ class LoggedBatch:
 
 
 def formatter_properties(null: str) -> dict[str, str]:
-    """What makes the console consumer's lines readable without doubt, for ``parse_consumed``.
+    """Properties that make the lines of the console consumer unambiguous, for ``parse_consumed``.
 
-    Kafka's ``Bytes`` prints what is not printable ASCII, and the backslash, as ``\\xHH``, so tabs and line ends only
-    ever separate. ``null`` should be a word that no record contains.
+    Kafka's ``Bytes`` prints the backslash, and everything that is not printable ASCII, as ``\\xHH``. So tabs and line
+    ends are always separators. ``null`` should be a word that no record contains.
     """
     printed = ("timestamp", "partition", "offset", "headers", "key", "value")
     return {
@@ -97,7 +97,7 @@ def formatter_properties(null: str) -> dict[str, str]:
 def parse_consumed(topic: str, output: bytes, null: str) -> list[ConsumedRecord]:
     """The console consumer's lines, in the order they were printed.
 
-    Names of headers are printed unescaped: one with a colon, tab or line end in it cannot be read back.
+    Header names are printed unescaped: a name with a colon, tab or line end cannot be read back.
     """
     none = null.encode()
 
@@ -140,13 +140,13 @@ def parse_offsets(output: str) -> dict[int, int]:
 
 
 def parse_table(output: str) -> list[dict[str, str]]:
-    """Rows below a line of column names. Only what stands last in a row may be empty."""
+    """Rows below a line of column names. Only the last cells of a row may be empty."""
     lines = [line.split() for line in output.splitlines() if line.strip()]
     return [dict(zip(lines[0], line, strict=False)) for line in lines[1:]]
 
 
 def parse_features(output: str) -> dict[str, int]:
-    """The finalized levels; those that are no numbers, as that of ``metadata.version``, are left out."""
+    """The finalized levels. Levels that are no numbers, such as that of ``metadata.version``, are left out."""
     return {name: int(level) for name, level in re.findall(r"Feature: (\S+).*FinalizedVersionLevel: (\d+)\s", output)}
 
 

@@ -12,12 +12,12 @@ from aioproducer.testing.kafka_libs import KafkaFailed
 from aioproducer.testing.process_guard import ProcessGuard
 
 CLIENT_PROPERTIES: Final = "client.properties"
-"""The file that a tool finds its client configs in."""
+"""The file from which a tool reads its client configs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool that ended with exit status 0 printed."""
+    """The output of a tool that ended with exit status 0."""
 
     stdout: bytes
     stderr: str
@@ -26,7 +26,7 @@ class ToolOutput:
 def run_tool(
     guard: ProcessGuard, name: str, command: list[str], properties: str, stdin: bytes, timeout: float
 ) -> ToolOutput:
-    """Runs it to its end, ``properties`` in a file beside it. Raises ``KafkaFailed`` with the end of what it said."""
+    """Runs a tool to its end, with ``properties`` in a file. Raises ``KafkaFailed`` with the end of its output."""
     with guard, tempfile.TemporaryDirectory(prefix="aioproducer-tool-") as scratch:
         Path(scratch, CLIENT_PROPERTIES).write_text(properties, encoding="utf-8")
         pipe = subprocess.PIPE
@@ -47,5 +47,5 @@ def _text(*outputs: bytes) -> str:
 
 
 def tail(text: str, lines: int = 40) -> str:
-    """The end of what a tool said."""
+    """The last lines of a tool's output."""
     return "\n".join(text.strip().splitlines()[-lines:])

@@ -1,4 +1,4 @@
-"""Kafka's own command line tools, run from the same jars as the broker: the judges of what was delivered."""
+"""Kafka's own command line tools, run from the same jars as the broker; tests check deliveries with them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from aioproducer.testing.kafka_tool_run import CLIENT_PROPERTIES, ToolOutput, ru
 from aioproducer.testing.process_guard import ProcessGuard
 
 _QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-# What bin/kafka-producer-perf-test.sh runs with.
+# The flags of bin/kafka-producer-perf-test.sh.
 PERFORMANCE: Final = ("-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:+ExplicitGCInvokesConcurrent")
 
 
@@ -39,13 +39,13 @@ def _transactions(transactional_id: str) -> tuple[str, ...]:
 
 
 class KafkaTools:
-    """The tools of the Kafka release in ``libs``, talking to ``bootstrap_servers``.
+    """The tools of the Kafka release in ``libs``, connected to ``bootstrap_servers``.
 
-    ``configs`` are client configs for all of them, such as ``security.protocol``; the configs of a call are added to
-    them. They reach the tool in a file, so that secrets are not seen in the list of processes.
+    ``configs`` are client configs for all tools, such as ``security.protocol``; the configs of a call are added to
+    them. They reach the tool in a file, so that the list of processes shows no secrets.
 
-    Each call runs one JVM for at most ``timeout`` seconds and raises ``KafkaFailed``, with the end of what the tool
-    said, when it takes longer or fails. Cancelling a call ends its process; so does the end of this process.
+    Each call runs one JVM for at most ``timeout`` seconds. If it takes longer or fails, the call raises ``KafkaFailed``
+    with the end of the tool's output. Cancelling a call ends its process; so does the end of this process.
     """
 
     def __init__(self, libs: Path, bootstrap_servers: str, *, configs: Mapping[str, str] | None = None) -> None:
@@ -99,7 +99,7 @@ class KafkaTools:
         )
 
     async def get_offsets(self, topic: str, *, time: str = "latest", timeout: float = 60.0) -> dict[int, int]:
-        """By partition, the offset after the last record, or what else ``time`` asks for (``earliest``, …).
+        """The offset after the last record of each partition, or another one that ``time`` names (``earliest``, …).
 
         With ``earliest`` and without transactions, the difference is the number of records in the log.
         """
@@ -118,8 +118,8 @@ class KafkaTools:
     async def move_leaders(self, replicas: Mapping[str, Mapping[int, Sequence[int]]], *, timeout: float = 60.0) -> None:
         """Make the first of each partition's replicas its leader: ``{"orders": {0: [2, 3, 1]}}``.
 
-        With the replicas that it has in another order no data moves, and the leader has moved when this returns. That
-        partition must not be led by the node already.
+        If the replicas are only reordered, no data moves, and the leader has moved when this returns. The node must not
+        lead the partition already.
         """
         places = [(topic, partition, nodes) for topic, of in replicas.items() for partition, nodes in of.items()]
         plan = [{"topic": topic, "partition": number, "replicas": [*nodes]} for topic, number, nodes in places]
@@ -153,13 +153,13 @@ class KafkaTools:
         return parse_features(output.stdout.decode())
 
     async def set_quota(self, client_id: str, quotas: Mapping[str, float], *, timeout: float = 60.0) -> None:
-        """Quotas of a client id, such as ``{"producer_byte_rate": 20_000}``, in bytes a second and broker."""
+        """Set quotas of a client id, such as ``{"producer_byte_rate": 20_000}``: bytes per second on each broker."""
         changes = ",".join(f"{name}={value:g}" for name, value in quotas.items())
         entity = "--entity-type", "clients", "--entity-name", client_id
         await self.configs("--alter", "--add-config", changes, *entity, timeout=timeout)
 
     async def configs(self, *arguments: str, timeout: float = 60.0) -> str:
-        """What ``kafka-configs.sh`` prints, asked ``"--describe", "--entity-type", "topics", …``."""
+        """The output of ``kafka-configs.sh``, with arguments such as ``"--describe", "--entity-type", "topics", …``."""
         output = await self.run(
             "kafka.admin.ConfigCommand",
             *self._bootstrap,
@@ -172,7 +172,7 @@ class KafkaTools:
     # -- transactions
 
     async def acls(self, *arguments: str, timeout: float = 60.0) -> str:
-        """What ``kafka-acls`` says: ``--add``, ``--list`` and ``--remove`` with what it takes."""
+        """The output of ``kafka-acls``: ``--add``, ``--list`` or ``--remove``, and their arguments."""
         output = await self.run(
             f"{self._acl_package}.AclCommand",
             *self._bootstrap,
@@ -185,7 +185,8 @@ class KafkaTools:
     async def transactions(self, *command: str, timeout: float = 60.0) -> list[dict[str, str]]:
         """The rows of ``kafka-transactions``: ``list``, ``describe --transactional-id ID``, ``find-hanging`` and so on.
 
-        By the names of the columns, such as ``CoordinatorId`` and ``TransactionState``; none of what is empty.
+        Each row maps the names of columns, such as ``CoordinatorId`` and ``TransactionState``, to the values that are
+        not empty.
         """
         output = await self.run(
             "org.apache.kafka.tools.TransactionsCommand",
@@ -197,7 +198,7 @@ class KafkaTools:
         return parse_table(output.stdout.decode())
 
     async def consumer_groups(self, *arguments: str, timeout: float = 60.0) -> str:
-        """What ``kafka-consumer-groups`` prints, asked ``"--describe", "--group", "g"`` and so on."""
+        """The output of ``kafka-consumer-groups``, with arguments such as ``"--describe", "--group", "g"``."""
         output = await self.run(
             "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
             *self._bootstrap,
@@ -223,8 +224,8 @@ class KafkaTools:
     ) -> list[ConsumedRecord]:
         """The records, in the order the consumer got them.
 
-        It ends after ``max_messages``, or when nothing has come for ``timeout_ms``; with neither it would never.
-        Ending at ``max_messages`` it cannot see what is there beyond: compare with ``get_offsets``.
+        The consumer ends after ``max_messages``, or when nothing has come for ``timeout_ms``; one of them is required.
+        A consumer that ends at ``max_messages`` does not see further records: compare with ``get_offsets``.
         """
         if max_messages is None and timeout_ms is None:
             raise ValueError("the console consumer would never end: give max_messages or timeout_ms")
@@ -250,7 +251,7 @@ class KafkaTools:
         records = parse_consumed(topic, output.stdout, null)
         processed = re.search(r"Processed a total of (\d+) messages", output.stderr)
         if processed is None or int(processed[1]) != len(records):
-            raise KafkaFailed(f"the console consumer printed {len(records)} records, but says: {output.stderr}")
+            raise KafkaFailed(f"the console consumer printed {len(records)} records, but reports: {output.stderr}")
         return records
 
     async def console_producer(
@@ -261,7 +262,7 @@ class KafkaTools:
         configs: Mapping[str, str] | None = None,
         timeout: float = 60.0,
     ) -> None:
-        """Send ``(key, value)`` pairs, each delivered when this returns. They cannot hold tabs or line ends."""
+        """Send ``(key, value)`` pairs and wait for their delivery. They cannot contain tabs or line ends."""
         null = f"null-{uuid.uuid4()}"
         lines = []
         for pair in records:
@@ -279,7 +280,7 @@ class KafkaTools:
             stdin="".join(lines).encode(),
             timeout=timeout,
         )
-        # A record that could not be sent is logged and nothing else comes of it.
+        # The tool only logs a record that it could not send; its exit status stays 0.
         if " ERROR " in output.stderr:
             raise KafkaFailed(f"the console producer did not deliver everything:\n{tail(output.stderr)}")
 
@@ -294,9 +295,9 @@ class KafkaTools:
         configs: Mapping[str, str] | None = None,
         timeout: float = 300.0,
     ) -> ProducerPerformanceResult:
-        """Kafka's own benchmark, with its own JVM settings; ``throughput`` in records/s, -1 for all it can.
+        """Kafka's own benchmark, with its own JVM settings; ``throughput`` is in records/s, -1 for no limit.
 
-        With a transactional id it commits a transaction whenever 100 ms have passed, and at the end.
+        With a transactional id it commits a transaction every 100 ms, and at the end.
         """
         output = await self.run(
             "org.apache.kafka.tools.ProducerPerformance",
@@ -329,10 +330,10 @@ class KafkaTools:
         timeout: float = 60.0,
         jvm_flags: Iterable[str] = _QUICK,
     ) -> ToolOutput:
-        """Run any main class of the release; with ``config_option``, the client configs are given to it in a file."""
+        """Run any main class of the release; ``config_option`` is the option that names the file of client configs."""
         config_file = () if config_option is None else (config_option, CLIENT_PROPERTIES)
         jvm = jvm_command(self._java, self._libs, [*jvm_flags], log_level="warn")
-        # Tools with subcommands want it before these.
+        # Tools with subcommands need this option before them.
         command = [*jvm, main_class, *config_file, *arguments]
         properties = properties_text({**self._configs, **(configs or {})})
         guard = ProcessGuard()
@@ -342,10 +343,10 @@ class KafkaTools:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            # The thread waits for the process, so ending the one ends the other.
+            # The thread waits for the process, so ending the process ends the thread.
             guard.close()
             await asyncio.wait([running])
-            running.exception()  # looked at, as asyncio wants every exception to be
+            running.exception()  # retrieved, so that asyncio does not log it
             raise
 
 

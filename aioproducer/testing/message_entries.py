@@ -1,4 +1,4 @@
-"""The topics and partitions in a message, whatever its API calls them."""
+"""The topics and partitions in a message, under any name that its API has for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NameOf = Callable[[UUID], str | None]
 class Entry(NamedTuple):
     """A struct of a message that is about a topic, or about one of its partitions.
 
-    ``partition`` is None for the topic itself; ``struct`` is None where a request has nothing but the number.
+    ``partition`` is None for the topic itself; ``struct`` is None where a request has only the partition's number.
     """
 
     topic: str
@@ -62,9 +62,9 @@ def names_partitions(cls: type[Struct]) -> bool:
 
 
 def with_error(request: Struct, response: type[S], code: int, version: int) -> S:
-    """A response of this version that has for each thing that ``request`` names an entry with this error.
+    """A response of this version that has an entry with this error for everything that ``request`` names.
 
-    Only where both call things by the same names: see :func:`mirrors`.
+    Request and response must have the same field names: see :func:`mirrors`.
     """
     made = response()
     for wire in response.FIELDS:
@@ -84,7 +84,7 @@ def with_error(request: Struct, response: type[S], code: int, version: int) -> S
 
 
 def mirrors(request: type[Struct], response: type[Struct]) -> bool:
-    """Whether every list of ``response`` that has errors in it is a list of things that ``request`` names alike."""
+    """Whether ``request`` has a list of the same name for every list of ``response`` that contains errors."""
     theirs = {wire.name: _element(wire) for wire in request.FIELDS}
     for wire in response.FIELDS:
         element = _element(wire)
@@ -96,12 +96,12 @@ def mirrors(request: type[Struct], response: type[Struct]) -> bool:
 
 
 def has_error(cls: type[Struct]) -> bool:
-    """Whether there is an error code anywhere in it."""
+    """Whether a message of this class contains an error code anywhere."""
     return any(wire.name in _ERRORS for wire in cls.FIELDS) or any(map(has_error, _elements(cls)))
 
 
 def set_errors(message: Struct, code: int, version: int) -> None:
-    """Sets every error code that it has in this version."""
+    """Sets every error code that the message has in this version."""
     for wire in message.FIELDS:
         if wire.name in _ERRORS and version in wire.versions:
             setattr(message, wire.name, code)
@@ -120,7 +120,7 @@ def _topic(item: Struct, name_of: NameOf) -> str | None:
 
 
 def _is_topic(cls: type[Struct]) -> bool:
-    """A name alone may be that of anything (a config, a protocol of groups); a topic's has partitions or an id."""
+    """A name alone may be that of a config or of a group protocol; a topic also has partitions or an id."""
     names = {field.name for field in dataclasses.fields(cls)}
     return bool(names.intersection(_TOPIC_NAMES)) and (
         "topic_id" in names or "num_partitions" in names or "count" in names or _has_partitions(cls)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class MockErrors:
-    """For each call, what it raises every time until it is None again; the call then does nothing else.
+    """The error that each call raises, every time until it is None again. A call that raises does nothing else.
 
     ``send`` applies to every record, whichever call sends it: ``send``, ``enqueue``, ``send_many`` or ``send_table``.
     """
@@ -23,7 +23,7 @@ class MockErrors:
     abort_transaction: Exception | None = None
 
     def strike(self, call: str) -> None:
-        """Raises what there is for the call."""
+        """Raises the error of this call, if there is one."""
         error: Exception | None = getattr(self, call)
         if error is not None:
             raise error.with_traceback(None)

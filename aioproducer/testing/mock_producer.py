@@ -53,7 +53,7 @@ class MockConfigs(ProducerOptions, total=False):
 
 
 class MockProducer(KafkaProducer[K, V]):
-    """A :class:`~aioproducer.KafkaProducer` up to where it would send: no broker, no connection, no task.
+    """A :class:`~aioproducer.KafkaProducer` that sends nothing: no broker, no connection, no task.
 
     ::
 
@@ -61,13 +61,14 @@ class MockProducer(KafkaProducer[K, V]):
             await place_order(producer)
             assert [record.value for record in producer.history] == [b"an order"]
 
-    Configs are the real ones, and so are serializers, partitioner, interceptors, checks and errors. ``topics`` are
-    names, or numbers of partitions by name; any other topic is created with one partition when it is first used.
-    Records without key and partition go to random partitions, the same in every run.
+    Configs, serializers, partitioner, interceptors, checks and errors are the real ones. ``topics`` are names, or
+    numbers of partitions by name; any other topic is created with one partition when it is first used. Records without
+    key and partition go to random partitions, the same in every run.
 
-    With ``auto_complete`` records are delivered in the loop's next turn, because no real one is delivered before
-    ``send`` returns; without it, one by one, by :meth:`complete_next` and :meth:`error_next`. ``flush``, ``close`` and
-    ``commit_transaction`` deliver whatever is left. ``errors`` holds what calls raise: ``errors.flush = error``.
+    With ``auto_complete`` records are delivered in the next turn of the loop, because no real record is delivered
+    before ``send`` returns. Without it, :meth:`complete_next` and :meth:`error_next` end records one by one. ``flush``,
+    ``close`` and ``commit_transaction`` deliver the rest. ``errors`` holds the errors that calls raise:
+    ``errors.flush = error``.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class MockProducer(KafkaProducer[K, V]):
     ) -> None:
         complete = with_serializers(config, key_serializer, value_serializer)
         given: dict[str, Any] = {name.replace(".", "_"): value for name, value in complete.items()}
-        # A batch for each record, so that each may end by itself.
+        # A batch for each record, so that each can end separately.
         super().__init__(**{"bootstrap_servers": "mock:9092", **given, "batch_size": 0, "buffer_memory": _ALL_MEMORY})
         self.errors = MockErrors()
         self._auto_complete = auto_complete
@@ -89,9 +90,9 @@ class MockProducer(KafkaProducer[K, V]):
         self._history: list[ProducerRecord] = []
         self._mock_metrics: dict[MetricName, float] = {}
         self._random = Random(0)
-        self._hooked = True  # every record comes by the way in, where it is written down
+        self._hooked = True  # every record passes through _Recording
 
-    # What became of records
+    # How records ended
 
     @property
     def history(self) -> list[ProducerRecord]:
@@ -114,12 +115,12 @@ class MockProducer(KafkaProducer[K, V]):
 
     @property
     def flushed(self) -> bool:
-        """Whether every record has ended."""
+        """Whether every record has been delivered or has failed."""
         return not self._mock.incomplete()
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether ``close`` was called."""
         return self._closing is not None
 
     def clear(self) -> None:
@@ -133,12 +134,12 @@ class MockProducer(KafkaProducer[K, V]):
             self._mock.transactions.clear()
 
     def metrics(self) -> MetricsSnapshot:
-        """What the real one has, and what ``set_mock_metrics`` was told."""
+        """The metrics of the real producer, and those set by ``set_mock_metrics``."""
         found = super().metrics()
         return MetricsSnapshot({**found, **self._mock_metrics}, found.distributions) if self._mock_metrics else found
 
     def set_mock_metrics(self, name: MetricName | str, value: float) -> None:
-        """From now on ``metrics()``, and so ``health()``, have this value; a plain name means ``producer-metrics``."""
+        """Set a value that ``metrics()`` and ``health()`` report; a plain name means ``producer-metrics``."""
         if isinstance(name, str):
             name = MetricName(name, PRODUCER_GROUP, (("client-id", self._config.client_id),))
         self._mock_metrics[name] = value
@@ -152,37 +153,37 @@ class MockProducer(KafkaProducer[K, V]):
 
     @property
     def transaction_in_flight(self) -> bool:
-        """Whether one has begun and not ended."""
+        """Whether a transaction has begun and not ended."""
         return self._mock_transactions.is_open()
 
     @property
     def transaction_committed(self) -> bool:
-        """Whether the last one was committed, and none has begun since."""
+        """Whether the last transaction was committed, and none has begun since."""
         return self._mock_transactions.last_end is TransactionState.COMMITTING
 
     @property
     def transaction_aborted(self) -> bool:
-        """Whether the last one was aborted, and none has begun since."""
+        """Whether the last transaction was aborted, and none has begun since."""
         return self._mock_transactions.last_end is TransactionState.ABORTING
 
     @property
     def commit_count(self) -> int:
-        """Transactions that were committed."""
+        """The number of committed transactions."""
         return self._mock_transactions.commits
 
     @property
     def uncommitted_records(self) -> list[ProducerRecord]:
-        """The records of the transaction that is open."""
+        """The records of the open transaction."""
         return list(self._mock_transactions.records)
 
     @property
     def uncommitted_offsets(self) -> GroupOffsets:
-        """By group, the offsets of the transaction that is open."""
+        """The offsets of the open transaction, by group."""
         return {group: dict(offsets) for group, offsets in self._mock_transactions.offsets.items()}
 
     @property
     def consumer_group_offsets_history(self) -> list[GroupOffsets]:
-        """The offsets, by group, of each transaction that was committed with any."""
+        """The offsets of each committed transaction that had any, by group."""
         return list(self._mock_transactions.offsets_history)
 
     @property
@@ -191,7 +192,7 @@ class MockProducer(KafkaProducer[K, V]):
         return self._mock_transactions.sent_offsets
 
     def fence_producer(self) -> None:
-        """A newer producer has taken over: calls and records that have not ended fail with ProducerFencedException."""
+        """Act as if a newer producer had taken over: unfinished calls and records fail with ProducerFencedException."""
         _ = self._transactional("fence_producer()")
         if not self._mock_transactions.initialized():
             raise IllegalStateException("fence_producer() was called, but init_transactions() was not")
@@ -199,11 +200,11 @@ class MockProducer(KafkaProducer[K, V]):
             raise self._mock.fatal.fresh()
         self._mock.fail(ProducerFencedException("the mock was fenced: a newer producer has its transactional.id"))
 
-    # The calls that may be made to fail
+    # Calls that can be made to fail
 
     def flush(self) -> Coroutine[Any, Any, None]:
-        """What the real one does; delivers whatever has not ended."""
-        return self._unless_told("flush", super().flush())
+        """Flushes as the real producer does: delivers every record that has not ended."""
+        return self._unless_error_set("flush", super().flush())
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions; an unknown topic is created with one partition."""
@@ -211,12 +212,12 @@ class MockProducer(KafkaProducer[K, V]):
         return await super().partitions_for(topic)
 
     def close(self, timeout: float | None = None) -> Coroutine[Any, Any, None]:
-        """What the real one does; delivers whatever has not ended, whatever the time-out."""
-        return self._unless_told("close", super().close(timeout))
+        """Closes as the real producer does; delivers every record that has not ended, with any time-out."""
+        return self._unless_error_set("close", super().close(timeout))
 
-    # Within
+    # Internals
 
-    async def _unless_told(self, call: str, real: Coroutine[Any, Any, None]) -> None:
+    async def _unless_error_set(self, call: str, real: Coroutine[Any, Any, None]) -> None:
         try:
             self.errors.strike(call)
         except Exception:
@@ -236,7 +237,7 @@ class MockProducer(KafkaProducer[K, V]):
     def _mock_transactions(self) -> MockTransactions:
         transactions = self._mock.transactions
         if transactions is None:
-            raise IllegalStateException("a mock without transactional_id= knows of no transactions")
+            raise IllegalStateException("a mock without transactional_id= has no transactions")
         return transactions
 
     def _assemble(self) -> ProducerCore:
@@ -320,7 +321,7 @@ def _checked(topics: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
 
 
 class _Recording(Admission):
-    """The way in for every record; ``sent`` records what is let in."""
+    """An admission that calls ``sent`` with every record that it accepts."""
 
     def __init__(
         self, errors: MockErrors, sent: Callable[[ProducerRecord], object], *arguments: Any, **more: Any
@@ -335,7 +336,7 @@ class _Recording(Admission):
         self.check_open()
         try:
             self._errors.strike("send")
-        except ApiException as error:  # where a real producer has it, too, it is the end of a delivery
+        except ApiException as error:  # a real producer, too, raises it as the end of a delivery
             where = (given.topic, -1 if given.partition is None else given.partition)
             raise DeliveryError.of(error, Outcome.NOT_SENT, where) from None
         placed = super().let_in(given, condition, serialize=serialize)
@@ -347,7 +348,7 @@ class _Recording(Admission):
 
 
 class _WhenPlaced:
-    """Calls ``sent()`` when the record is in the accumulator; its result takes this for a future."""
+    """Calls ``sent()`` when the record is in the accumulator; the result uses it as a future."""
 
     def __init__(self, result: ProduceResult, sent: Callable[[], object]) -> None:
         self._result = result

@@ -1,4 +1,4 @@
-"""Replaces the Sender in a mock: batches of one record each, which end by hand or at once, without a broker."""
+"""The Sender of a mock: it ends batches of one record, by hand or at once, without a broker."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from aioproducer.timing.time_slice import TimeSlice
 from aioproducer.types import PartitionInfo, TopicPartition
 
 NODE = 0
-"""Leads every partition."""
+"""The node that leads every partition."""
 
 
 class MockSender:
-    """The producer takes it for its Sender. ``topics`` has the numbers of partitions; any other topic is created with
-    one partition when it is asked for.
+    """Takes the place of the Sender. ``topics`` has the numbers of partitions; any other topic is created with one
+    partition when it is first used.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class MockSender:
         return list(self.known_partitions(topic))
 
     def parked(self, topic: str) -> None:
-        """A record waits: for its topic, which is made, or in vain for a partition that will never be there."""
+        """A record waits for its topic, which is created now, or for a partition that will never exist."""
         self.known_partitions(topic)
         self._lot.metadata_arrived(topic)
         self._lot.place()
@@ -105,7 +105,7 @@ class MockSender:
         self.look()
 
     def look(self) -> None:
-        """Wakes callers whose records have been placed or have failed, and sees to max.block.ms of the others."""
+        """Wakes callers whose records were placed or have failed, and sets the timer of ``max.block.ms`` for others."""
         if self._lot.settled and (self._notifying is None or self._notifying.done()):
             self._notifying = start_task(
                 notify_all_settled(self._lot, TimeSlice(self._loop)), "aioproducer mock notify"
@@ -116,14 +116,14 @@ class MockSender:
         self._timer = None if deadline is None else self._loop.call_at(deadline, self._expire)
 
     def _expire(self) -> None:
-        # Topics are made when they are asked for, so only serializers can take that long.
+        # Topics are created when they are first used, so only serializers can take that long.
         self._lot.expire(self._loop.time(), lambda topic, since: TimeoutException(f"no metadata for topic {topic!r}"))
         self.look()
 
-    # Batches, and their ends
+    # Batches and how they end
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """The accumulator has a new batch, of one record."""
+        """Called by the accumulator for each new batch, which has one record."""
         self._pending.append((queue, batch))
         if (self._auto_complete or self._flushing) and not self._completing:
             self._completing = True
@@ -137,7 +137,7 @@ class MockSender:
 
     def _complete(self) -> None:
         self._completing = False
-        for _ in range(len(self._pending)):  # what callbacks send has its own turn
+        for _ in range(len(self._pending)):  # records that callbacks send have their own turn
             self.complete_next()
 
     def complete_next(self) -> bool:
@@ -153,7 +153,7 @@ class MockSender:
         return True
 
     def error_next(self, error: KafkaError, outcome: Outcome) -> bool:
-        """The oldest record ends with this; False if there is none."""
+        """Ends the oldest record with this error; False if there is none."""
         if not self._pending:
             return False
         self._fail(*self._take_next(), error, outcome, aborted=False)
@@ -162,7 +162,7 @@ class MockSender:
         return True
 
     def forget(self) -> None:
-        """Records that have not ended are given up, and nobody is told."""
+        """Drops the records that have not ended; their deliveries never end."""
         while self._pending:
             self._take_next()
 
@@ -194,29 +194,29 @@ class MockSender:
             self._fail(*self._take_next(), error, Outcome.NOT_SENT, aborted=True)
 
     def failure_added(self) -> None:
-        """The log of failures has something to write."""
+        """Called when the log of failures has something to write."""
         self._loop.call_soon(self._write_failures)
 
     def _write_failures(self) -> None:
         self._failures.write(self._loop.time())
 
     async def flush(self) -> None:
-        """Delivers every record, and returns when those that wait have ended, too."""
+        """Delivers every record, and returns when the parked records have ended, too."""
         began = self._loop.time()
         parked = [record.result for record in self._lot.records()]
         while self.complete_next():
             pass
-        self._flushing += 1  # those that wait are delivered as soon as they are placed
+        self._flushing += 1  # parked records are delivered as soon as they are placed
         try:
             await all_ended(parked)
         finally:
             self._flushing -= 1
         self._metrics.flushed(self._loop.time() - began)
 
-    # Ends, and what is asked about it
+    # The end of the producer, and its diagnosis
 
     def fail(self, error: KafkaError) -> None:
-        """From now on the producer cannot be used any more."""
+        """Makes the producer unusable."""
         self.fatal = error
         if self.transactions is not None:
             self.transactions.producer_failed(error)

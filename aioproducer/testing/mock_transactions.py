@@ -1,4 +1,4 @@
-"""Transactions without a coordinator: they keep the promises of the producer's TransactionManager at once."""
+"""Transactions without a coordinator: every call of a TransactionManager completes at once."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ log = logging.getLogger(__name__)
 S = TransactionState
 
 GroupOffsets = dict[str, dict[TopicPartition, OffsetAndMetadata]]
-"""By group, the offsets that a transaction has for it."""
+"""The offsets of a transaction, by group."""
 
 
 class MockTransactions:
-    """What each state allows is as with a TransactionManager; ``control`` is that of its records.
+    """Each state allows the same calls as in a TransactionManager; ``control`` controls the records.
 
     ``history`` gets the records of a transaction when it is committed.
     """
@@ -37,13 +37,13 @@ class MockTransactions:
     ) -> None:
         self.status = TransactionStatus(transactional_id)
         self.records: list[ProducerRecord] = []
-        """Those of the transaction that is open."""
+        """The records of the open transaction."""
         self.offsets: GroupOffsets = {}
         self.offsets_history: list[GroupOffsets] = []
         """The offsets of committed transactions that had any."""
         self.sent_offsets = False
         self.last_end: TransactionState | None = None
-        """How the last transaction ended, if none has begun since: COMMITTING or ABORTING."""
+        """COMMITTING or ABORTING: how the last transaction ended. None if another has begun since."""
         self.commits = 0
         self._errors = errors
         self._history = history
@@ -100,7 +100,7 @@ class MockTransactions:
         self._end(S.ABORTING)
 
     async def finish(self) -> None:
-        """For a producer that is closed in the middle of a transaction."""
+        """Aborts the open transaction when the producer is closed."""
         if self.is_open():
             try:
                 await self.abort()
@@ -117,7 +117,7 @@ class MockTransactions:
         return self.status.state not in (S.UNINITIALIZED, S.INITIALIZING)
 
     def batch_failed(self, error: KafkaError) -> None:
-        """A record of the transaction has failed, and the transaction with it."""
+        """Fails the transaction, because one of its records has failed."""
         if self.status.state is S.FATAL_ERROR:
             return
         if error.code in FATAL_FOR_BATCHES:
@@ -128,13 +128,13 @@ class MockTransactions:
             asyncio.get_running_loop().call_soon(self._give_up_the_rest)
 
     def producer_failed(self, error: KafkaError) -> None:
-        """The producer is of no further use."""
+        """Ends all transactions: the producer is unusable."""
         if self.status.state is not S.FATAL_ERROR:
             self.status.become(S.FATAL_ERROR, error)
             self._control.gate(False)
 
     def clear(self) -> None:
-        """Forgets records and offsets, not the state."""
+        """Forgets records and offsets, but keeps the state."""
         self.records.clear()
         self.offsets = {}
         self.offsets_history.clear()

@@ -1,10 +1,10 @@
 """Child processes that cannot outlive this one.
 
 A test run ends in many ways: a failure, Ctrl-C, ``kill -9``, the machine's out-of-memory killer. A JVM left behind by
-any of them holds half a gigabyte and a port. ``PR_SET_PDEATHSIG`` would be the kernel's answer, but it fires when the
-*thread* that forked ends, needs code between fork and exec, and exists on Linux only. So a small watching process
-leads a process group of its own and reads a pipe that nobody ever writes to; the pipe ends when whoever holds the
-other end closes it or is no more, and then the watcher kills its group and removes the directory it was given.
+any of them holds half a gigabyte and a port. ``PR_SET_PDEATHSIG`` does not solve this: it fires when the *thread* that
+forked ends, needs code between fork and exec, and exists on Linux only. So a small watcher process leads its own
+process group and reads a pipe that nobody writes to. The pipe ends when this process closes it or ends. The watcher
+then kills its group and removes its directory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-# A killed group includes the watcher, so a child that has left the group does the killing and clears up after it.
+# A killed group includes the watcher, so a child that has left the group kills it and removes the directory.
 _WATCH = """
 import os, shutil, signal, sys, time
 sys.stdin.buffer.read()
@@ -36,9 +36,9 @@ for directory in sys.argv[1:]:
 
 
 class ProcessGuard:
-    """A process group that is killed when the guard is closed and when this process ends, however it ends.
+    """A process group that is killed when the guard is closed, or when this process ends in any way.
 
-    ``directory``, if given, is removed then, too. All methods may be called from any thread.
+    Then ``directory``, if given, is removed, too. All methods may be called from any thread.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -60,7 +60,7 @@ class ProcessGuard:
         stdout: int | IO[bytes] = subprocess.DEVNULL,
         stderr: int | IO[bytes] = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
-        """Start a process inside the group: it is in before its program runs, so there is no moment to get lost in."""
+        """Start a process in the group. It joins the group before its program runs, so it can never escape."""
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"the guard is closed: {command[0]} is not started")
@@ -69,7 +69,7 @@ class ProcessGuard:
             )
 
     def close(self) -> None:
-        """Kill whatever is left in the group. What was spawned still wants its ``wait()`` from whoever spawned it."""
+        """Kill all processes of the group. Callers of ``spawn`` must still ``wait()`` for their processes."""
         with self._lock:
             if self._closed:
                 return

@@ -42,7 +42,7 @@ def _cluster(request: pytest.FixtureRequest, nodes: int) -> Iterator[ThreadedClu
     from aioproducer.testing.threaded_cluster import ThreadedCluster
 
     options: dict[str, Any] = {"nodes": nodes}
-    # The closest last: a test's marker overrides those of its class and module.
+    # The closest marker comes last: a test's marker overrides those of its class and module.
     for mark in reversed(list(request.node.iter_markers(MARKER))):
         if mark.args:
             raise pytest.UsageError(f"{request.node.nodeid}: @pytest.mark.{MARKER} takes names, as in nodes=3")
@@ -62,7 +62,7 @@ def _cluster(request: pytest.FixtureRequest, nodes: int) -> Iterator[ThreadedClu
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """A test that scripted a fault which never happened has not tested what it says: it fails."""
+    """Fails a test whose scripted faults never applied, because it has not tested what it describes."""
     yield
     for cluster in item.stash.get(_clusters, ()):
         try:

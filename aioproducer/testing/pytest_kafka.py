@@ -1,4 +1,4 @@
-"""Real Kafka in pytest fixtures: skipped where it cannot be had, but never skipped in CI."""
+"""Real Kafka in pytest fixtures. Tests are skipped on machines that cannot run it, but never in CI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def require_kafka(version: str = DEFAULT_VERSION) -> None:
         find_java(version)
     except KafkaUnavailable as missing:
         if os.environ.get("CI") == "true":
-            pytest.fail(f"CI has to run the tests against real Kafka: {missing}", pytrace=False)
+            pytest.fail(f"CI must run the tests against real Kafka: {missing}", pytrace=False)
         pytest.skip(f"no real Kafka to test against: {missing}")
 
 
@@ -31,7 +31,7 @@ def running_kafka(
     configs: Mapping[str, str | int | float | bool] | None = None,
     listeners: Mapping[str, str] | None = None,
 ) -> Iterator[ApacheKafka]:
-    """A started cluster of the release required.
+    """A started cluster of this release.
 
     A fixture is ``with running_kafka() as kafka: yield kafka``, of any scope.
     """

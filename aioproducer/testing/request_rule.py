@@ -31,7 +31,7 @@ _CHANGES_NOTHING: Final = frozenset(
         ApiKey.OFFSET_FETCH,
     }
 )
-"""For these it makes no difference whether a request is handled before it is answered with an error."""
+"""Requests that change nothing, so they may be handled before they are answered with an error."""
 
 _EVERY_VERSION = Versions.parse("0+")
 _WINDOW = "producer.state.batches.to.retain"
@@ -46,7 +46,7 @@ class ConnectionRule:
         self._optional = optional
 
     def refuse(self) -> FaultRule:
-        """Drops them as soon as they are made."""
+        """Drops connections as soon as they are made."""
         rule = self._rules.add(self._when, "refused", self._optional)
         self._rules.connections.append(rule)
         return rule
@@ -55,7 +55,7 @@ class ConnectionRule:
 class RequestRule:
     """What happens to requests: call one of these methods; see :meth:`FaultScript.on`. Times are in seconds.
 
-    Each method returns the rule, whose ``hits`` show afterwards what it applied to.
+    Each method returns the rule; its ``hits`` show afterwards what it applied to.
     """
 
     def __init__(self, rules: ScriptedRules, when: When, optional: bool) -> None:
@@ -66,7 +66,7 @@ class RequestRule:
         self._optional = optional
 
     def answer(self, code: ErrorCode, *, appended: bool = False) -> FaultRule:
-        """Answers with an error instead of success; with ``appended`` the request is carried out all the same.
+        """Answers with an error; with ``appended`` the request is carried out all the same.
 
         For Produce, batches are counted instead of requests. For other APIs, a rule for a topic or a partition puts
         the error at that entry of the response. Otherwise it is the error of the whole response or, if responses of
@@ -93,7 +93,7 @@ class RequestRule:
             raise FaultScriptError(f"a response to {self._api.name} has no error code")
         if self._api not in _CHANGES_NOTHING and not appended:
             raise FaultScriptError(
-                f"{self._api.name} can be answered like this only after it is done: say appended=True"
+                f"{self._api.name} can be answered like this only after it is carried out: add appended=True"
                 + (", or leave out topic= and partition=" if self._when.topic is not None else "")
             )
         return lambda received: RequestFault(edit=lambda answer: self._set_error(received, answer, code))
@@ -120,24 +120,24 @@ class RequestRule:
         return self._strike("the response dropped", lambda _: RequestFault(unanswered=True))
 
     def cut_response(self, after: int) -> FaultRule:
-        """The request is handled. Only so many bytes of the response are sent (the first four are its size), then the
-        connection is dropped."""
+        """The request is handled. The first ``after`` bytes of the response are sent (four of them are its size), then
+        the connection is dropped."""
         if after < 0:
             raise FaultScriptError(f"a response cannot be cut after {after} bytes")
         return self._strike(f"the response cut after {after} bytes", lambda _: RequestFault(cut_after=after))
 
     def delay_request(self, seconds: float) -> FaultRule:
-        """The request waits this long before it is handled, even if its client has gone meanwhile."""
+        """The request waits this long before it is handled, even if its client disconnects meanwhile."""
         seconds = _seconds(seconds)
         return self._strike(f"handled {seconds:g} s late", lambda _: RequestFault(handled_after=seconds))
 
     def delay_response(self, seconds: float) -> FaultRule:
-        """The request is handled at once, and answered this much later."""
+        """The request is handled at once, and answered after these seconds."""
         seconds = _seconds(seconds)
         return self._strike(f"answered {seconds:g} s late", lambda _: RequestFault(answered_after=seconds))
 
     def never_answer(self) -> FaultRule:
-        """The request is handled, and its client is left waiting."""
+        """The request is handled, and its client never gets an answer."""
         return self._strike("never answered", lambda _: RequestFault(silent=True))
 
     def send_bytes(self, data: bytes) -> FaultRule:
@@ -155,7 +155,7 @@ class RequestRule:
         """``edit`` is called with the response (``aioproducer.protocol.messages``) before the response is sent."""
         return self._strike(name, lambda _: RequestFault(edit=edit))
 
-    # what happens to the cluster, just before the request is handled
+    # effects on the cluster, just before the request is handled
 
     def move_leader(self, topic: str, partition: int, *, to: int) -> FaultRule:
         """Another node becomes the leader."""
@@ -199,7 +199,7 @@ class RequestRule:
         )
 
     def release_replica(self, topic: str, partition: int, *, node: int) -> FaultRule:
-        """The replica copies again, and has caught up."""
+        """The replica copies again, and catches up at once."""
         self._rules.check_node(node)
         return self._before(
             f"node {node} has caught up with {topic}-{partition}",

@@ -1,4 +1,4 @@
-"""``python -m aioproducer.testing.simulate --seeds 300``: runs seeds of the simulation; says how to replay what fails.
+"""``python -m aioproducer.testing.simulate --seeds 300``: runs seeds of the simulation; prints how to replay failures.
 
 See :mod:`aioproducer.testing.simulation`.
 """
@@ -16,11 +16,11 @@ from typing import NamedTuple, TextIO
 from aioproducer.testing.simulation import KINDS, Report, simulate
 
 _SHOWN = 5
-"""Violations of one seed that are printed."""
+"""The number of violations that are printed for one seed."""
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout) -> int:
-    """Runs the seeds asked for; the exit status is 0 if all of them kept every promise."""
+    """Runs the requested seeds; the exit status is 0 if none of them has a violation."""
     options = _parser().parse_args(arguments)
     asked = Asked(tuple(options.faults), {kind: rate for kind, rate in options.faults.items() if rate}, options.ample)
     seeds = range(options.seed, options.seed + options.seeds)
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout) -> in
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m aioproducer.testing.simulate",
-        description="Runs the deterministic simulation: one seed is one schedule, and one that fails can be replayed.",
+        description="Runs the deterministic simulation: one seed is one schedule, and a failing seed can be replayed.",
         epilog="Kinds of faults: " + "; ".join(f"{kind}: {text}" for kind, text in KINDS.items()) + ".",
     )
     parser.add_argument("--seed", type=int, default=0, help="the first seed (%(default)s)")
@@ -65,18 +65,18 @@ def _parser() -> argparse.ArgumentParser:
         type=_kinds,
         default=dict.fromkeys(KINDS, 0.0),
         metavar="KIND[=RATE],…",
-        help="only these kinds of faults, or 'none'; a name with - before it: all but these; "
-        "one with a rate strikes with every seed, the others with those that draw them",
+        help="only these kinds of faults, or 'none'; a name with - before it excludes that kind; "
+        "a kind with a rate applies to every seed, other kinds to the seeds that draw them",
     )
     parser.add_argument(
         "--ample",
         action="store_true",
-        help="all faults pass and there is time, memory and attempts enough for every seed, so nothing may fail",
+        help="all faults pass, and every seed has enough time, memory and attempts, so nothing may fail",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="print the scenario and everything that happens")
     parser.add_argument("--narrow", action="store_true", help="find the kinds of faults that a failing seed needs")
     parser.add_argument("--jobs", type=int, default=1, help="processes (%(default)s)")
-    parser.add_argument("--fail-after", type=int, default=0, metavar="N", help="stop after so many failing seeds")
+    parser.add_argument("--fail-after", type=int, default=0, metavar="N", help="stop after N failing seeds")
     return parser
 
 
@@ -101,7 +101,7 @@ def _kinds(text: str) -> dict[str, float]:
 
 
 class Asked(NamedTuple):
-    """What is asked of every seed: kinds of faults, the rates that are not drawn, and whether there is ample time."""
+    """The options of every seed: kinds of faults, the rates that are not drawn, and whether there is ample time."""
 
     kinds: tuple[str, ...] = tuple(KINDS)
     rates: Mapping[str, float] = {}
@@ -125,7 +125,7 @@ def _run(seeds: Iterable[int], asked: Asked, verbose: bool, jobs: int) -> Iterat
 
 
 def describe_failure(report: Report, asked: Asked, *, narrow: bool) -> list[str]:
-    """What went wrong with a seed, and how to see it again."""
+    """The violations of a seed, and the command that replays it."""
     seed = report.scenario.seed
     if narrow:
         asked = narrowed(seed, asked)
@@ -146,7 +146,7 @@ def replay_command(seed: int, asked: Asked) -> str:
 
 
 def narrowed(seed: int, asked: Asked) -> Asked:
-    """As few of the kinds of faults as still make the seed fail, leaving out one after the other."""
+    """Leaves out one kind of fault after the other, as long as the seed still fails."""
     for kind in asked.kinds:
         fewer = asked.without(kind)
         if not fewer.run(seed).ok:

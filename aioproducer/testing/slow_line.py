@@ -1,8 +1,7 @@
-"""A long line on one machine: a proxy that passes on every byte, in both directions, after a fixed delay.
+"""A long line on one machine: a proxy that forwards every byte, in both directions, after a fixed delay.
 
-It delays and does not throttle: as much as is written is under way at once, as on a line with room to spare. What comes
-out is as punctual as the loop it runs in: uvloop rounds times to milliseconds, asyncio does so over epoll, and over
-``select`` it does not.
+It delays but does not throttle: any number of bytes may be under way at once. It is as punctual as its event loop:
+uvloop rounds times to milliseconds, and so does asyncio over epoll, but not over ``select``.
 
 ::
 
@@ -19,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 POLLED = 0.0005
-"""Seconds before a time for which the loop is not trusted to wake up punctually: it is kept turning until then."""
+"""Seconds before an arrival in which the loop is polled, because timers may be that late."""
 
 
 class SlowLine:
@@ -46,25 +45,25 @@ class SlowLine:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where clients connect to."""
+        """The address that clients connect to."""
         assert self._server is not None
         host, port = self._server.sockets[0].getsockname()[:2]
         return host, port
 
     def leads_to(self, host: str, port: int) -> None:
-        """Where connections are forwarded to; connections before that is set are refused."""
+        """Sets the address to which connections are forwarded. Earlier connections are refused."""
         self._target = host, port
 
     def cut(self) -> None:
-        """Ends all connections at once, at both ends; what is under way is lost."""
+        """Ends all connections at once, at both ends; bytes under way are lost."""
         for end in tuple(self._ends):
             end.drop()
 
 
 class _End(asyncio.Protocol):
-    """One end of one connection: what it receives comes out of the other end after the delay.
+    """One end of one connection: the bytes that it receives leave the other end after the delay.
 
-    The end that was accepted makes the other one, and reads nothing before that is connected.
+    The accepted end creates the other one, and reads nothing before that is connected.
     """
 
     def __init__(self, line: SlowLine, other: _End | None = None) -> None:
@@ -131,7 +130,7 @@ class _End(asyncio.Protocol):
         self._expect_next()
 
     def drop(self) -> None:
-        """Ends the connection at this end at once; what was under way to the other is lost."""
+        """Ends the connection at this end at once; bytes under way to the other end are lost."""
         self._line._ends.discard(self)
         self._under_way.clear()
         if self._timer is not None:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SyncMockProducer(KafkaProducer[K, V]):
-    """A :class:`aioproducer.sync.KafkaProducer` on a :class:`MockProducer`, whose arguments it takes.
+    """A :class:`aioproducer.sync.KafkaProducer` on a :class:`MockProducer`, with the same arguments.
 
     ::
 
@@ -26,7 +26,7 @@ class SyncMockProducer(KafkaProducer[K, V]):
             place_order(producer)
             assert [record.value for record in producer.history] == [b"an order"]
 
-    Any thread may ask what was sent, and sees at least what it has sent itself; also when the producer is closed.
+    Any thread may read the history, and sees at least its own records. The history stays readable after ``close``.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class SyncMockProducer(KafkaProducer[K, V]):
         of_mock = {"auto_complete": auto_complete, "topics": topics}
         given: Any = with_serializers({**config, **of_mock}, key_serializer, value_serializer)
         super().__init__(**given)
-        self._hands_over = False  # each record waits for the mock, which writes it down as it was given
+        self._hands_over = False  # send waits for the mock, which keeps each record as it was given
 
     def _make_producer(self, config: Mapping[str, Any]) -> MockProducer[Any, Any]:
         self._mock: MockProducer[Any, Any] = MockProducer(**config)
         return self._mock
 
     def ask(self, question: Callable[[MockProducer[Any, Any]], T]) -> T:
-        """``question(mock)``, called in the mock's thread: for everything that has no name here."""
+        """Calls ``question(mock)`` in the mock's thread: for everything that has no method here."""
         if self._closed:
             self.close()  # waits for the end of the thread
             return question(self._mock)
@@ -60,7 +60,7 @@ class SyncMockProducer(KafkaProducer[K, V]):
 
     @property
     def errors(self) -> MockErrors:
-        """What calls raise: ``errors.flush = error``."""
+        """The errors that calls raise: ``errors.flush = error``."""
         return self._mock.errors
 
     @property
@@ -81,5 +81,5 @@ class SyncMockProducer(KafkaProducer[K, V]):
         self.ask(lambda mock: mock.clear())
 
     def fence_producer(self) -> None:
-        """A newer producer has taken over: from now on calls raise ProducerFencedException."""
+        """Act as if a newer producer had taken over: calls raise ProducerFencedException."""
         self.ask(lambda mock: mock.fence_producer())

@@ -1,4 +1,4 @@
-"""The embedded cluster on an event loop in its own thread: for tests without an event loop, or with any other."""
+"""The embedded cluster on an event loop in its own thread: for tests with any event loop, or without one."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ThreadedCluster:
         with ThreadedCluster(nodes=3, topics={"orders": 6}) as cluster:
             producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers})
 
-    ``topics`` are created before anybody can connect: names with numbers of partitions. All other arguments are those
-    of ``EmbeddedCluster``. Calls return when the broker has done what they ask, within a millisecond or so, and raise
-    what the calls of that class raise.
+    ``topics`` are names with numbers of partitions; they are created before clients can connect. All other arguments
+    are those of ``EmbeddedCluster``. Calls return when the broker has carried them out, within about a millisecond, and
+    raise the same errors as the calls of that class.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ThreadedCluster:
             started.result()
         except BaseException:
             if not started.cancel():
-                self.close()  # it has begun all the same
+                self.close()  # the cluster has started all the same
             self._thread.join()
             raise
         return self
@@ -159,15 +159,15 @@ class ThreadedCluster:
         self.call(lambda cluster: cluster.alter_topic_configs(name, configs))
 
     def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
-        """Sets dynamic configs of one node, or of all; None resets one to its default. Returns when
-        the listeners match them."""
+        """Sets dynamic configs of one node, or of all; None resets one to its default. Returns when the listeners
+        match the configs."""
         self.call(lambda cluster: cluster.alter_broker_configs(configs, node_id=node_id))
         self.run(self._cluster.listeners_changed())
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
         """The records of a partition, or of all partitions one after the other, including aborted ones.
 
-        A topic that does not exist has none, because nobody has written to it.
+        A topic that does not exist has no records.
         """
 
         def read(cluster: EmbeddedCluster) -> list[Record]:
@@ -210,5 +210,5 @@ class ThreadedCluster:
         self.call(lambda cluster: cluster.move_coordinator(key, node_id))
 
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """What a group has committed."""
+        """The committed offsets of a group."""
         return self.call(lambda cluster: cluster.committed_offsets(group))

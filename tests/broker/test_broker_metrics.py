@@ -24,7 +24,7 @@ from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.support.virtual_time import World, virtual
 
 from .batches import make_batch
-from .raw_client import RawClient
+from .raw_client import Connect, RawClient
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "broker-metrics.md"
 
@@ -58,6 +58,27 @@ async def test_what_is_of_the_whole_node(cluster: EmbeddedCluster, client: RawCl
     assert (found["MemoryPoolUsed"], found["MemoryPoolAvailable"]) == (0, LONG_MAX)
     assert (found["MemoryPoolAvgDepletedPercent"], found["MemoryPoolDepletedTimeTotal"]) == (0, 0)
     assert found.select(request="Metadata", error="NONE")["ErrorsPerSec"] > 0
+
+
+async def test_connections_by_the_software_of_their_clients(cluster: EmbeddedCluster, connect: Connect) -> None:
+    first, second, other, silent = [await connect() for _ in range(4)]
+    for client, version in ((first, "1"), (second, "1"), (other, "2")):
+        await client.request(ApiVersionsRequest("test", version), 3)
+    await silent.request(ApiVersionsRequest(), 2)  # the first version that names the software is 3 (KIP-511)
+
+    def counted() -> dict[tuple[str | None, str | None], float]:
+        found = cluster.metrics().select("socket-server-metrics")
+        return {
+            (name.tag("client-software-name"), name.tag("client-software-version")): value
+            for name, value in found.items()
+            if name.name == "connections"
+        }
+
+    assert counted() == {("test", "1"): 2, ("test", "2"): 1}
+    await other.close()
+    while len(counted()) == 2:  # noqa: ASYNC110 - the broker has no event for this
+        await asyncio.sleep(0)
+    assert counted() == {("test", "1"): 2}
 
 
 async def test_requests_that_wait(cluster: EmbeddedCluster, client: RawClient) -> None:

@@ -17,7 +17,7 @@ def config(**given: Any) -> ProducerConfig:
     return producer_config({"bootstrap.servers": "b:1", **given})
 
 
-def test_defaults_are_those_of_the_specification() -> None:
+def test_defaults_are_kafkas() -> None:
     expected = {
         "acks": "all",
         "enable_idempotence": True,

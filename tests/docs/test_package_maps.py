@@ -14,6 +14,7 @@ PACKAGES = [
     *("producer", "producer/accumulator", "producer/admission", "producer/bulk", "producer/diagnosis"),
     *("producer/exchange", "producer/hooks", "producer/parking", "producer/scheduling", "producer/sender"),
     "producer/transactions",
+    *("testing", "testing/simulation", "testing/transactions"),
 ]
 
 

@@ -349,6 +349,16 @@ def test_errors_that_a_broker_may_get_over_are_asked_about_again(code: ErrorCode
     assert metadata.next_update() < 10
 
 
+@pytest.mark.parametrize("code", sorted(FINAL_ERRORS))
+def test_a_topic_that_is_refused_for_good_is_asked_about_only_with_the_others(code: ErrorCode) -> None:
+    metadata = known(topic("t", partition(0)))
+    metadata.use_topic("u", 0)
+    metadata.request(1)
+    update(metadata, response(topic("t", partition(0)), topic("u", error=code)), 1)
+    assert metadata.cluster.errors["u"] is code
+    assert metadata.next_update() == 301
+
+
 def test_a_topic_that_gets_its_id_stays_the_same() -> None:
     metadata = known(topic("t", partition(0, 1, 5), topic_id=NONE_TOLD))
     update(metadata, response(topic("t", partition(0, 2, 4), topic_id=ID)), 1)

@@ -289,6 +289,12 @@ class PartitionSimulation(Accumulation):
         for sent in ended:
             self.completer.ended(sent.drained, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now)
 
+    def restart(self, arriving: int) -> None:
+        """The broker goes and comes back: its snapshot has the last batch of each producer."""
+        if self.wire or self.answers:
+            self.disconnect(arriving)
+        self.broker.forget(1)
+
     def forget_producers(self) -> None:
         """The broker forgets all producers, which have been silent for long."""
         self.loop.now += 2 * KNOWN_FOR

@@ -64,10 +64,10 @@ def windows_are_of(patch: pytest.MonkeyPatch, window: Callable[[PartitionSequenc
     """Whatever is announced, this is kept to."""
     right = PartitionSequences.may_drain_new
 
-    def wrong(self: PartitionSequences) -> bool:
+    def wrong(self: PartitionSequences, *batch: int) -> bool:
         announced, self.window = self.window, window(self)
         try:
-            return right(self)
+            return right(self, *batch)
         finally:
             self.window = announced
 
@@ -117,9 +117,9 @@ def nothing_is_in_doubt(patch: pytest.MonkeyPatch) -> None:
     """What waits to be sent again is forgotten."""
     right = PartitionSequences.may_drain_new, PartitionSequences._remove
 
-    def wrong(self: PartitionSequences) -> bool:
+    def wrong(self: PartitionSequences, *batch: int) -> bool:
         self.unresolved, self._places = [], []
-        return right[0](self)
+        return right[0](self, *batch)
 
     def remove(self: PartitionSequences, batch: ProducerBatch) -> None:
         if batch in self.unresolved:
@@ -165,7 +165,7 @@ def what_is_behind_keeps_its_stamp(patch: pytest.MonkeyPatch) -> None:
 
 
 def out_of_order_always_proves_absence(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PartitionSequences, "proves_absence", lambda self, batch: True)
+    patch.setattr(PartitionSequences, "proves_absence", lambda self, batch, now: True)
 
 
 LOGS: list[Plant] = [

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer import DeliveryError, KafkaProducer, Outcome, ProducerRecord, TimestampType
+from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome, ProducerRecord, TimestampType
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
@@ -34,8 +34,11 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
+from aioproducer.testing.simulation.transport import SimulatedTransport
+from aioproducer.types import PartitionInfo
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
+from tests.support.manual_clock import ManualClock
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import (
     ScriptedCluster,
@@ -84,6 +87,39 @@ async def test_start_and_stop_with_connections_open() -> None:
             assert (await producer.send("t", b"v", partition=partition)).offset == 0
     # Leaving the block closed the producer, and no_leaks finds whatever it forgot.
     assert not cluster.broker.connections
+
+
+@virtual
+async def test_the_caller_of_send_does_no_io(world: World) -> None:
+    """The Sender and the links connect and write requests, whatever the call."""
+    doing_io: set[asyncio.Task[Any] | None] = set()
+
+    class Watched(SimulatedTransport):
+        def writelines(self, list_of_data: Any) -> None:
+            doing_io.add(asyncio.current_task())
+            super().writelines(list_of_data)
+
+    loop = asyncio.get_running_loop()
+    connect = loop.create_connection
+
+    async def create_connection(*arguments: Any, **options: Any) -> Any:
+        doing_io.add(asyncio.current_task())
+        transport, protocol = await connect(*arguments, **options)
+        transport.__class__ = Watched
+        return transport, protocol
+
+    loop.create_connection = create_connection  # type: ignore[method-assign]
+    async with running(linger_ms=10) as (cluster, producer):
+        parked = producer.send("t", b"0")
+        _ = await producer.enqueue("t", b"1")
+        await parked
+        sent = [producer.send("t", b"2"), await producer.enqueue("t", b"3")]
+        await producer.send_many("t", [b"4"])
+        await producer.flush()
+        assert [delivery.result().offset for delivery in sent] == [2, 3]
+        assert cluster.values("t") == numbered(5)
+    assert asyncio.current_task() not in doing_io
+    assert "aioproducer sender" in {task.get_name() for task in doing_io if task is not None}
 
 
 def test_the_constructor_needs_no_loop_and_connects_to_nothing() -> None:
@@ -267,6 +303,16 @@ async def test_a_record_object_and_its_misuse() -> None:
             _ = producer.send(5)  # type: ignore[call-overload]
 
 
+async def test_a_record_for_a_known_topic_is_in_a_batch_when_send_returns() -> None:
+    async with running(linger_ms=50_000, delivery_timeout_ms=60_000) as (_, producer):
+        await producer.partitions_for("t")
+        _ = producer.send("t", b"v")
+        (queue,) = parts_of(producer).completer.incomplete.queues()
+        assert queue.open is not None
+        assert (queue.topic, queue.open.count) == ("t", 1)
+        assert producer.metrics()["parked-records"] == 0
+
+
 MISUSE: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"topic": "t", "value": 5}, SerializationException),
     ({"topic": "t", "value": "text"}, SerializationException),
@@ -336,8 +382,10 @@ async def test_a_large_record_has_a_batch_of_its_own() -> None:
         assert all_memory_free(producer)
 
 
-async def test_a_record_too_large_ends_its_delivery(caplog: pytest.LogCaptureFixture) -> None:
-    async with running() as (_, producer):
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+async def test_a_record_too_large_ends_its_delivery(codec: str) -> None:
+    """However small it would be compressed."""
+    async with running(compression_type=codec) as (_, producer):
         for topic in ("t", "unknown"):
             ended = await end_of(producer.send(topic, bytes(2_000_000)))
             assert isinstance(ended, RecordTooLargeException)
@@ -346,6 +394,15 @@ async def test_a_record_too_large_ends_its_delivery(caplog: pytest.LogCaptureFix
             with pytest.raises(RecordTooLargeException, match=r"max\.request\.size"):
                 _ = await producer.enqueue(topic, bytes(2_000_000))
         assert producer.metrics()["record-error-total"] == 4
+
+
+async def test_the_callback_of_a_record_that_was_not_let_in_is_called() -> None:
+    async with running() as (_, producer):
+        ends: asyncio.Queue[Delivery] = asyncio.Queue()
+        delivery = producer.send("t", bytes(2_000_000))
+        delivery.add_done_callback(ends.put_nowait)
+        assert await ends.get() is delivery
+        assert isinstance(delivery.exception(), RecordTooLargeException)
 
 
 async def test_a_refused_record_whose_task_was_just_made_is_raised_there_and_not_logged(
@@ -440,6 +497,37 @@ async def test_topics_are_created_by_the_broker() -> None:
     ):
         assert (await producer.send("new", b"v")).offset == 0
         assert len(await producer.partitions_for("new")) == 3
+
+
+async def test_partitions_for_gives_leaders_and_replicas() -> None:
+    async with ScriptedCluster(3) as cluster:
+        cluster.create_topic("t", assignments=[[1, 0], [2, 1]])
+        cluster.move_leader("t", 0, 0)
+        await cluster.stop_node(2)
+        async with make_producer(cluster.bootstrap_servers) as producer:
+            moved, left = await producer.partitions_for("t")
+        epochs = [cluster.topic("t").partitions[index].leader_epoch for index in range(2)]
+        assert moved == PartitionInfo("t", 0, 0, epochs[0], (1, 0), (1, 0), ())
+        assert left == PartitionInfo("t", 1, 1, epochs[1], (2, 1), (1,), (2,))
+
+
+async def test_a_clock_in_place_of_the_machines_stamps_records() -> None:
+    clock = ManualClock()
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"message.timestamp.type": "CreateTime"})
+        producer = make_producer(cluster.bootstrap_servers)
+        producer._clock = clock
+        async with producer:
+            deliveries = [producer.send("t", b"before metadata")]
+            await deliveries[0]
+            for advance in (1, -5):
+                clock.advance(advance)
+                deliveries.append(producer.send("t", b"later"))
+            deliveries.append(producer.send("t", b"stamped", timestamp_ms=1))
+            await producer.flush()
+        stamps = [1_700_000_000_000, 1_700_000_001_000, 1_699_999_996_000, 1]
+        assert [delivery.result().timestamp_ms for delivery in deliveries] == stamps
+        assert [record.timestamp_ms for record in cluster.log("t").records()] == stamps
 
 
 async def test_linger_counts_from_the_first_record() -> None:
@@ -640,7 +728,8 @@ async def test_memory_that_never_comes_is_named(world: World) -> None:
         assert all_memory_free(producer)
 
 
-async def test_parked_records_have_a_bound_of_their_own() -> None:
+@virtual
+async def test_parked_records_have_a_bound_of_their_own(world: World) -> None:
     gate = asyncio.Event()
     async with running(parked_memory=3 * (900 + PARKED_COST)) as (cluster, producer):
         cluster.broker.script(ApiKey.METADATA, after(gate))

@@ -481,17 +481,15 @@ async def test_nodes_stop_and_come_back(protocol: int) -> None:
         assert committed(cluster) == [b"%d" % number for number in range(12)] * 3
 
 
-async def test_the_first_protocol_names_partitions_and_the_second_does_not() -> None:
-    counts = []
-    for protocol in (1, 2):
-        async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
-            await producer.init_transactions()
-            async with producer.transaction():
-                for i in range(30):
-                    _ = producer.send("t", b"%d" % i, partition=i % 3)
-            sent = cluster.broker.sent(ApiKey.ADD_PARTITIONS_TO_TXN)
-            counts.append(sum(len(topic.partitions) for request in sent for topic in request.v3_and_below_topics))
-    assert counts == [3, 0]
+@pytest.mark.parametrize(("protocol", "named"), [(1, 3), (2, 0)])
+async def test_the_first_protocol_names_partitions_and_the_second_does_not(protocol: int, named: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        async with producer.transaction():
+            for i in range(30):
+                _ = producer.send("t", b"%d" % i, partition=i % 3)
+        sent = cluster.broker.sent(ApiKey.ADD_PARTITIONS_TO_TXN)
+        assert sum(len(topic.partitions) for request in sent for topic in request.v3_and_below_topics) == named
 
 
 class TestMisuse:

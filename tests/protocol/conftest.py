@@ -36,14 +36,21 @@ BINARIES = st.one_of(st.binary(max_size=8), st.binary(min_size=120, max_size=130
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for ``cls`` and ``version`` runs for every message in every version."""
+    """A test that asks for ``cls`` and ``version`` runs for every message in every version; one that asks for
+    ``turning_point`` in its place, for the versions of :func:`turning_points`."""
     if "cls" not in metafunc.fixturenames:
         return
-    if "version" not in metafunc.fixturenames:
-        metafunc.parametrize("cls", MESSAGES, ids=[cls.__name__ for cls in MESSAGES])
-        return
-    cases = [(cls, version) for cls in MESSAGES for version in versions_of(cls)]
-    metafunc.parametrize(("cls", "version"), cases, ids=[f"{cls.__name__}-v{version}" for cls, version in cases])
+    for name, versions in (("version", versions_of), ("turning_point", turning_points)):
+        if name in metafunc.fixturenames:
+            cases = [(cls, version) for cls in MESSAGES for version in sorted(versions(cls))]
+            metafunc.parametrize(("cls", name), cases, ids=[f"{cls.__name__}-v{version}" for cls, version in cases])
+            return
+    metafunc.parametrize("cls", MESSAGES, ids=[cls.__name__ for cls in MESSAGES])
+
+
+def turning_points(cls: type[Message]) -> set[int]:
+    """The oldest, the first flexible and the newest version: memory is watched in these alone, as that is slow."""
+    return {cls.VALID_VERSIONS.low, cls.FLEXIBLE_VERSIONS.low, cls.VALID_VERSIONS.high}
 
 
 def versions_of(cls: type[Message]) -> range:

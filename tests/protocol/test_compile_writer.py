@@ -54,10 +54,10 @@ def test_long_strings_are_written() -> None:
     )
 
 
-def test_versions_that_there_are_not() -> None:
-    for version in (-1, 2, 15):
-        with pytest.raises(UnsupportedVersionException, match=f"ProduceRequest has versions 3-14, not {version}"):
-            encode(ProduceRequest(), version)
+@pytest.mark.parametrize("version", [-1, 2, 15])
+def test_versions_that_there_are_not(version: int) -> None:
+    with pytest.raises(UnsupportedVersionException, match=f"ProduceRequest has versions 3-14, not {version}"):
+        encode(ProduceRequest(), version)
 
 
 def test_kip_1269_needs_version_14() -> None:

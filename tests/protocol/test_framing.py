@@ -28,23 +28,27 @@ def unframed(parts: list[bytes | memoryview]) -> bytes:
     return data[4:]
 
 
+REQUESTS = [(key, v) for key, api in APIS.items() for v in range(api.request.MIN_VERSION, api.request.MAX_VERSION + 1)]
+RESPONSES = [
+    (key, v) for key, api in APIS.items() for v in range(api.response.MIN_VERSION, api.response.MAX_VERSION + 1)
+]
+
+
+@pytest.mark.parametrize(("key", "version"), REQUESTS)
 @pytest.mark.parametrize("client_id", [None, "", "aioproducer-1", "é" * 200])
-def test_requests(client_id: str | None) -> None:
-    for key, api in APIS.items():
-        for version in range(api.request.MIN_VERSION, api.request.MAX_VERSION + 1):
-            request = api.request()
-            frame = unframed(encode_request(request, version=version, correlation_id=2**31 - 1, client_id=client_id))
-            header = RequestHeader(key, version, 2**31 - 1, client_id)
-            assert decode_request(frame) == (header, request)
-            assert decode_request(memoryview(frame)) == (header, request)
+def test_requests(client_id: str | None, key: ApiKey, version: int) -> None:
+    request = APIS[key].request()
+    frame = unframed(encode_request(request, version=version, correlation_id=2**31 - 1, client_id=client_id))
+    header = RequestHeader(key, version, 2**31 - 1, client_id)
+    assert decode_request(frame) == (header, request)
+    assert decode_request(memoryview(frame)) == (header, request)
 
 
-def test_responses() -> None:
-    for api in APIS.values():
-        for version in range(api.response.MIN_VERSION, api.response.MAX_VERSION + 1):
-            response = api.response()
-            frame = unframed(encode_response(response, version=version, correlation_id=-1))
-            assert decode_response(api.response, version, frame) == (-1, response)
+@pytest.mark.parametrize(("key", "version"), RESPONSES)
+def test_responses(key: ApiKey, version: int) -> None:
+    response = APIS[key].response()
+    frame = unframed(encode_response(response, version=version, correlation_id=-1))
+    assert decode_response(APIS[key].response, version, frame) == (-1, response)
 
 
 def test_the_response_header_is_flexible_except_for_api_versions() -> None:
@@ -71,11 +75,11 @@ def test_a_request_newer_than_us_can_be_answered() -> None:
         decode_request(frame)
 
 
-def test_a_broker_older_than_us_answers_in_version_0() -> None:
+@pytest.mark.parametrize("version", range(5))
+def test_a_broker_older_than_us_answers_in_version_0(version: int) -> None:
     answer = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 2)])
     frame = unframed(encode_response(answer, version=0, correlation_id=5))
-    for version in range(5):
-        assert decode_response(ApiVersionsResponse, version, frame) == (5, answer)
+    assert decode_response(ApiVersionsResponse, version, frame) == (5, answer)
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -1,7 +1,7 @@
-"""Cancels a call at each place where it waits, one after the other, in every way in which programs do that.
+"""Cancels a call at each place where it waits, one after the other, in every way that programs use.
 
-``everywhere(how, scenario)`` runs the scenario again and again. It awaits ``strike(call)`` where the call is to be
-cancelled: the first time where the call waits first, then where it waits next, until a whole run was not cancelled.
+``everywhere(how, scenario)`` runs the scenario repeatedly. The scenario awaits ``strike(call)`` for the call to cancel.
+The first run cancels the call at its first wait, the next run at its second, until a run ends without a cancellation.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import pytest
 from tests.support.virtual_time import World, virtual
 
 MOST_WAITS = 300
-"""Places where one call may wait."""
+"""The largest number of waits of one call."""
 
 MOST_CANCELLATIONS = 5
-"""How often a scope may cancel one call before that ends. What waits on, or tries again, is cancelled each time."""
+"""How often a scope may cancel one call before it ends. A call that waits again, or retries, is cancelled each time."""
 
 
 class How(Enum):
@@ -50,7 +50,7 @@ class Strike:
         """Whether the call ended with the cancellation."""
 
     async def __call__(self, call: Awaitable[Any]) -> Any:
-        """What the call returns or raises; None if it was cancelled. May be awaited once, by whom nobody cancels."""
+        """Returns or raises the result of the call; None if it was cancelled. Await it once, where nothing cancels."""
         task = asyncio.Task(self._in_its_task(call), name="struck")
         await asyncio.wait([task])
         if self.cancelled:
@@ -133,7 +133,7 @@ class Strike:
 
 
 class SiblingError(Exception):
-    """What the other task of a group fails with."""
+    """The error with which the other task of a group fails."""
 
 
 async def _fail(when: asyncio.Event) -> None:
@@ -142,7 +142,7 @@ async def _fail(when: asyncio.Event) -> None:
 
 
 class _Watched:
-    """An awaitable; ``waited(future)`` is told of each wait, ``threw()`` of each error that ended one."""
+    """An awaitable that calls ``waited(future)`` at each wait, and ``threw()`` for each error that ends one."""
 
     def __init__(
         self, call: Awaitable[Any], waited: Callable[[asyncio.Future[Any] | None], None], threw: Callable[[], None]
@@ -204,7 +204,7 @@ REAL_LOOPS = [on_asyncio, on_uvloop, *([with_eager_tasks] if sys.version_info >=
 
 
 def _on_sockets(test: Coroutine[Any, Any, None], make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-    """On real connections; no task is left behind, though what was cancelled twice may still be ending."""
+    """Runs on real connections, and checks that no task is left; one that was cancelled twice may still be ending."""
 
     async def checked() -> None:
         await test
@@ -212,7 +212,7 @@ def _on_sockets(test: Coroutine[Any, Any, None], make_loop: Callable[[], asyncio
         if left:
             _, left = await asyncio.wait(left, timeout=5)
         assert not left, f"tasks left behind: {left}"
-        for _ in range(10):  # transports that were aborted let go of their sockets in the loop's next turns
+        for _ in range(10):  # aborted transports close their sockets in the loop's next turns
             await asyncio.sleep(0)
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
@@ -220,7 +220,7 @@ def _on_sockets(test: Coroutine[Any, Any, None], make_loop: Callable[[], asyncio
 
 
 def everywhere(how: How, scenario: Scenario, run: Run) -> int:
-    """Runs the scenario on a loop of its own for each place; how many there were."""
+    """Runs the scenario on a new loop for each place; returns the number of places."""
     for at in range(1, MOST_WAITS):
         strike = Strike(how, at)
         try:

@@ -1,4 +1,4 @@
-"""An authority of the tests' own, and files with what it has certified."""
+"""A certificate authority for tests, and files with its certificates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 
 @dataclass
 class Certificates:
-    """PEM files: of whom to believe, and what the broker and a client show. ``stranger`` is of another authority."""
+    """PEM files: the trusted authority, and the certificates of the broker and of a client. ``stranger`` is certified
+    by another authority."""
 
     authority: Path
     broker: Path
@@ -21,7 +22,7 @@ class Certificates:
 
 
 def make_certificates(directory: Path) -> Certificates:
-    """The broker's are for 127.0.0.1 and localhost."""
+    """Writes all files; the broker's certificate is for 127.0.0.1 and localhost."""
     trustme = pytest.importorskip("trustme", reason="trustme is not installed")
     authority, other = trustme.CA(), trustme.CA()
     made = Certificates(*(directory / f"{name}.pem" for name in Certificates.__dataclass_fields__))
@@ -34,7 +35,7 @@ def make_certificates(directory: Path) -> Certificates:
 
 
 def _write(path: Path, issued: Any) -> None:
-    """With the key in PKCS #8, as Java reads no other form."""
+    """Writes a certificate and its key, in PKCS #8 because Java reads no other form."""
     from cryptography.hazmat.primitives import serialization
 
     key = serialization.load_pem_private_key(issued.private_key_pem.bytes(), None).private_bytes(

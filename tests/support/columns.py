@@ -1,4 +1,4 @@
-"""Columns as Arrow lays them out, made by hand, with offsets as slices have them."""
+"""Columns in Arrow's layout, made by hand, with the offsets of slices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ends_of(sizes: Sequence[int], base: int, width: int = 8) -> bytes:
 
 
 def byte_column(rows: Sequence[bytes | None], *, base: int = 0, first_bit: int = 0, width: int = 8) -> ByteColumn:
-    # What lies under a null may be anything.
+    # The bytes of a null may be anything.
     held = [b"null" if row is None else row for row in rows]
     ends = ends_of([len(row) for row in held], base, width)
     return ByteColumn(b"".join(held), ends, base, valid_bits(rows, first_bit), first_bit, width)

@@ -1,4 +1,4 @@
-"""What is compiled: the list of modules, and whether the package under test is."""
+"""The list of compiled modules, and whether the package under test is compiled."""
 
 from __future__ import annotations
 

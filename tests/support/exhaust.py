@@ -1,4 +1,4 @@
-"""Work that gives turns, done without any."""
+"""Runs work that is done in steps, without pauses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from collections.abc import Iterable
 
 
 def exhaust(steps: Iterable[None]) -> None:
-    """Goes through all of them."""
+    """Takes all steps."""
     for _ in steps:
         pass

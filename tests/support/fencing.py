@@ -1,4 +1,4 @@
-"""How a producer may find out that another has taken over its transactional.id; shown on every broker there is."""
+"""The ways in which a producer learns that another has taken over its transactional.id; run against every broker."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ WAYS: tuple[Way, ...] = (
 
 
 async def check_fenced(way: Way, older: KafkaProducer, newer: KafkaProducer, topic: str) -> None:
-    """The newer takes over and commits NEWER; whatever the older does then, it is told, and by every call.
+    """The newer producer takes over and commits NEWER; then every call of the older one reports that it is fenced.
 
-    A broker that refuses its records does not know why: then it is aborting that tells.
+    A broker that refuses its records does not know why; then the abort reports the reason.
     """
 
     async def take_over() -> None:
@@ -96,18 +96,18 @@ async def check_fenced(way: Way, older: KafkaProducer, newer: KafkaProducer, top
         async with newer.transaction():
             _ = newer.send(topic, NEWER, partition=0)
 
-    told = r"A newer producer with the same transactional id has taken over; close this one"
+    message = r"A newer producer with the same transactional id has taken over; close this one"
     await older.init_transactions()
     with pytest.raises((ProducerFencedException, TransactionAbortableException)) as failure:
         await way(older, topic, take_over)
     if isinstance(failure.value, TransactionAbortableException):
         assert way is not by_the_end_of_a_block
         failure.match("must be aborted.*INVALID_PRODUCER_EPOCH.*or a newer producer has taken over")
-        with pytest.raises(ProducerFencedException, match=told):
+        with pytest.raises(ProducerFencedException, match=message):
             await older.abort_transaction()
     else:
-        failure.match(told)
-    with pytest.raises(ProducerFencedException, match=told):
+        failure.match(message)
+    with pytest.raises(ProducerFencedException, match=message):
         _ = older.send(topic, OLDER, partition=0)
     for call in (
         older.enqueue(topic, OLDER, partition=0),
@@ -117,5 +117,5 @@ async def check_fenced(way: Way, older: KafkaProducer, newer: KafkaProducer, top
         older.commit_transaction(),
         older.abort_transaction(),
     ):
-        with pytest.raises(ProducerFencedException, match=told):
+        with pytest.raises(ProducerFencedException, match=message):
             await call

@@ -1,4 +1,4 @@
-"""The inside of a producer, for tests of what does not show outside."""
+"""The parts of a producer, for tests of behaviour that is not visible from outside."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def sender_of(producer: KafkaProducer[Any, Any]) -> Sender:
 
 
 def parts_of(producer: KafkaProducer[Any, Any]) -> SenderParts:
-    """What its Sender drives."""
+    """The parts that the Sender of a started producer works with."""
     return sender_of(producer).parts
 
 
 def manager_of(producer: KafkaProducer[Any, Any]) -> TransactionManager:
-    """Its transactions."""
+    """The transactions of a started producer."""
     transactions = core_of(producer).transactions
     assert isinstance(transactions, TransactionManager)
     return transactions

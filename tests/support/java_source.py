@@ -1,4 +1,4 @@
-"""Java source files that ask Kafka's own classes, run as they are."""
+"""Runs Java source files that call Kafka's own classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_j
 
 VERSION = "4.3.1"
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Most of what is run is over before it would be worth more."""
+"""Flags for a fast start: most programs end before optimized code would help."""
 
 
 def java_command(source: Path, *arguments: str, heap: str = "256m") -> list[str]:

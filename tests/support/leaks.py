@@ -1,4 +1,4 @@
-"""Nothing may be left behind by a test: no task, no socket, no warning."""
+"""Checks that a test leaves nothing behind: no task, no socket, no warning."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 @pytest.fixture
 async def no_leaks() -> AsyncIterator[None]:
-    """Fails a test that leaves a task behind. What is left of sockets and futures warns when it is collected."""
-    gc.freeze()  # what is there already need not be looked at again
+    """Fails a test that leaves a task behind. Open sockets and futures warn when they are collected."""
+    gc.freeze()  # objects from before the test need not be visited
     before = asyncio.all_tasks()
     yield
-    # A transport that was aborted lets go of its socket in the loop's next turn.
+    # An aborted transport closes its socket in the loop's next turn.
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     left = {task for task in asyncio.all_tasks() - before - {asyncio.current_task()} if not task.done()}

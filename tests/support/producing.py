@@ -1,4 +1,4 @@
-"""Producers for tests: short times, so that what must time out does, and few words to make one."""
+"""Creates producers for tests, with short time-outs and few arguments."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ QUICK: dict[str, Any] = {
 
 
 def make_producer(servers: str, **config: Any) -> KafkaProducer[Any, Any]:
-    """A producer that loses no time; a shorter request.timeout.ms or longer linger.ms needs its delivery.timeout.ms."""
+    """A producer without delays; another request.timeout.ms or linger.ms may need another delivery.timeout.ms."""
     return KafkaProducer(bootstrap_servers=servers, **{**QUICK, **config})
 
 
 async def end_of(delivery: Any) -> RecordMetadata | DeliveryError:
-    """What the delivery ended with: the metadata or the error."""
+    """The result of the delivery: the metadata or the error."""
     try:
         metadata: RecordMetadata = await delivery
         return metadata
@@ -34,7 +34,7 @@ async def end_of(delivery: Any) -> RecordMetadata | DeliveryError:
 
 
 async def turns(count: int) -> None:
-    """Gives the loop as many turns."""
+    """Gives the loop this many turns."""
     for _ in range(count):
         await asyncio.sleep(0)
 

@@ -1,8 +1,8 @@
-"""Brokers that misbehave as told: a cluster whose nodes answer each request as a script says.
+"""A cluster whose brokers answer each request as a script says.
 
-Behind the script stands the embedded broker's own request handling, so what was appended can be read from its logs. A
-script is a list of steps for an API: the first request of that API gets the first step, and so on; when the list is
-used up, requests are answered as they should be. Requests of one connection are taken one after the other.
+Behind the script is the embedded broker's own request handling, so tests can read its logs. A script is a list of steps
+for an API: the first request of that API gets the first step, and so on. When no step is left, requests get the right
+answer. The requests of one connection are handled one after the other.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ T = TypeVar("T")
 
 
 class Drop(Exception):
-    """A step's way to end the connection."""
+    """Raised by a step to end the connection."""
 
 
 class Exchange:
-    """One request, and what can be done about it."""
+    """One request, and the ways to answer it."""
 
     def __init__(self, broker: ScriptedBroker, frame: bytes, writer: asyncio.StreamWriter) -> None:
         self.broker = broker
@@ -62,7 +62,7 @@ class Exchange:
         return ApiKey(self.header.api_key)
 
     def handle(self) -> Any:
-        """Lets the embedded broker act on the request; its response, to be edited at will, or None (acks=0)."""
+        """Has the embedded broker handle the request; returns its response, which may be edited, or None (acks=0)."""
         self._parts = None
         self.broker.apis.handle(HandledRequest(self.header, self, self), self.frame, self.body_at)
         if self._parts is None:
@@ -108,7 +108,7 @@ Step = Callable[[Exchange], Awaitable[None]]
 
 
 class ScriptedBroker:
-    """One node. ``requests`` is everything it was sent, in order."""
+    """One node. ``requests`` are all requests that it got, in order."""
 
     def __init__(self, context: BrokerContext, newest_versions: Mapping[int, int] | None = None) -> None:
         self.node_id = context.node_id
@@ -118,7 +118,7 @@ class ScriptedBroker:
         self.accepted = 0
         self.connections: set[asyncio.StreamWriter] = set()
         self.held: dict[asyncio.StreamWriter, Held] = {}
-        """Connections over which nothing may be answered before something that is kept."""
+        """Connections on which an answer that is kept must come first."""
         self._scripts: dict[ApiKey, deque[Step]] = defaultdict(deque)
         self._always: dict[ApiKey, Step] = {}
         self._server: asyncio.Server | None = None
@@ -126,11 +126,11 @@ class ScriptedBroker:
         self._news = asyncio.Event()
 
     def script(self, api: ApiKey, *steps: Step) -> None:
-        """What to do about the next requests of this API, one step each."""
+        """Adds steps for the next requests of this API, one for each."""
         self._scripts[api].extend(steps)
 
     def always(self, api: ApiKey, step: Step | None) -> None:
-        """What to do about requests of this API for which there is no step left; None is the right thing."""
+        """Sets the step for requests of this API when no other is left; None means the right answer."""
         if step is None:
             self._always.pop(api, None)
         else:
@@ -144,13 +144,13 @@ class ScriptedBroker:
         return [request for header, request in self.requests if header.api_key == api]
 
     async def until(self, condition: Callable[[ScriptedBroker], bool]) -> None:
-        """Returns when the condition holds; looked at whenever a request comes or a connection opens or ends."""
+        """Waits for a condition, which is checked whenever a request comes or a connection opens or ends."""
         while not condition(self):
             self._news.clear()
             await self._news.wait()
 
     async def received(self, api: ApiKey, count: int = 1) -> None:
-        """Returns when so many requests of the API have come."""
+        """Returns when this many requests of the API have come."""
         await self.until(lambda broker: broker.count(api) >= count)
 
     def drop_connections(self) -> None:
@@ -186,7 +186,7 @@ class ScriptedBroker:
         self._server = None
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.was_stopped:  # it was on its way while the port was closed
+        if self.was_stopped:  # the connection was under way while the port was closed
             writer.transport.abort()
             return
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
@@ -219,13 +219,13 @@ class ScriptedBroker:
 
 
 class _AtRest(SystemClock):
-    """To which all work is short."""
+    """A clock that stands still, so that all work counts as short."""
 
     monotonic = staticmethod(lambda: 0.0)
 
 
 class _Here(BatchScanner):
-    """Reads batches here and now."""
+    """Reads batches at once, without a thread."""
 
     def run(self, read: Callable[[], T], then: Callable[[asyncio.Future[T]], object]) -> None:
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -244,11 +244,11 @@ class ScriptedCluster(EmbeddedCluster):
         self.brokers = [self.another_broker(node_id) for node_id in range(nodes)]
 
     def another_broker(self, node_id: int = 0) -> ScriptedBroker:
-        """One more with the id of a node, not started: for a port of its own."""
+        """Another broker with the id of a node, not started: for its own port."""
         return ScriptedBroker(self._context(node_id), self._newest_versions)
 
     def _context(self, node_id: int) -> BrokerContext:
-        """Whatever a request asks for is done at once: steps are given a response, not what will be one."""
+        """Handles every request at once, so that steps get a response and not a future."""
         context = super()._context(node_id)
         return replace(context, long_work=LongWork(_AtRest(), context.threads), scanner=_Here(context.threads))
 
@@ -271,7 +271,7 @@ class ScriptedCluster(EmbeddedCluster):
         self._state.node_started(node_id, self._listening(node_id, {end_point.listener: end_point}))
 
     def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
-        """What is in the log."""
+        """The records in the log."""
         return [record.value for record in self.log(topic, partition).records()]
 
 
@@ -279,12 +279,12 @@ class ScriptedCluster(EmbeddedCluster):
 
 
 async def answer(exchange: Exchange) -> None:
-    """The right thing."""
+    """The right answer."""
     exchange.reply(exchange.handle())
 
 
 def edited(edit: Callable[[Any], object]) -> Step:
-    """Acts on the request, and answers what ``edit(response)`` made of the response."""
+    """Handles the request, and answers with the response after ``edit(response)``."""
 
     async def step(exchange: Exchange) -> None:
         response = exchange.handle()
@@ -295,7 +295,7 @@ def edited(edit: Callable[[Any], object]) -> Step:
 
 
 def error(code: ErrorCode, *, appended: bool = False) -> Step:
-    """Answers with an error; what was asked is done all the same if ``appended``."""
+    """Answers with an error; with ``appended`` the request is handled all the same."""
 
     async def step(exchange: Exchange) -> None:
         response = exchange.handle() if appended or exchange.api is not ApiKey.PRODUCE else _refusal(exchange.request)
@@ -317,7 +317,7 @@ def _refusal(request: Any) -> Any:
 
 
 def set_error(response: Any, code: ErrorCode) -> None:
-    """Makes it a response of failure: per partition (Produce), per topic (Metadata) or in all."""
+    """Sets the error of a response: in every partition (Produce), in every topic (Metadata) or at the top."""
     if hasattr(response, "responses"):
         for topic in response.responses:
             for partition in topic.partition_responses:
@@ -332,7 +332,7 @@ def set_error(response: Any, code: ErrorCode) -> None:
 
 
 def drop(*, appended: bool = False) -> Step:
-    """Ends the connection in place of an answer, before or after acting on the request."""
+    """Ends the connection in place of an answer, before or after handling the request."""
 
     async def step(exchange: Exchange) -> None:
         if appended:
@@ -343,7 +343,7 @@ def drop(*, appended: bool = False) -> Step:
 
 
 def after(event: asyncio.Event, *, appended: bool = False) -> Step:
-    """Answers when ``event`` is set; acts on the request then, or at once if ``appended``."""
+    """Answers when ``event`` is set; handles the request then, or at once if ``appended``."""
 
     async def step(exchange: Exchange) -> None:
         response = exchange.handle() if appended else None
@@ -354,9 +354,9 @@ def after(event: asyncio.Event, *, appended: bool = False) -> Step:
 
 
 class Held:
-    """A step that keeps requests, and goes on reading, until they are released.
+    """A step that keeps requests until they are released, and continues to read.
 
-    Whatever else comes over the same connection meanwhile is kept behind them: brokers answer in order.
+    Later requests of the same connection are kept behind them, because brokers answer in order.
     """
 
     def __init__(self) -> None:
@@ -371,11 +371,11 @@ class Held:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """The requests that the step was for."""
+        """The requests that the step has kept."""
         return [exchange for exchange, meant in self._kept if meant]
 
     def release(self, count: int | None = None) -> None:
-        """Answers the oldest ``count`` of them, or all, and what stands between and behind them."""
+        """Answers the oldest ``count`` of them, or all, and the requests between and behind them."""
         left = len(self.exchanges) if count is None else count
         while self._kept and (left > 0 or not self._kept[0][1]):
             exchange, meant = self._kept.popleft()
@@ -386,12 +386,12 @@ class Held:
 
 
 def never(*, appended: bool = False) -> Step:
-    """No answer, and nothing more is read from this connection."""
+    """Never answers, and reads nothing more from this connection."""
     return after(asyncio.Event(), appended=appended)
 
 
 def raw(data: bytes) -> Step:
-    """Answers with these bytes, whatever they are."""
+    """Answers with these bytes, unchecked."""
 
     async def step(exchange: Exchange) -> None:
         exchange.writer.write(data)
@@ -433,7 +433,7 @@ def crumbs(size: int = 1) -> Step:
 
 
 def with_appendix(data: bytes = b"\0\0\0\1x") -> Step:
-    """The right answer, and in the same segment bytes that nobody asked for."""
+    """The right answer, followed in the same segment by bytes that answer no request."""
 
     async def step(exchange: Exchange) -> None:
         exchange.writer.write(exchange.encoded(exchange.handle()) + data)
@@ -441,7 +441,7 @@ def with_appendix(data: bytes = b"\0\0\0\1x") -> Step:
     return step
 
 
-# What to do with responses, for ``edited``
+# Edits of responses, for ``edited``
 
 
 def throttled(milliseconds: int) -> Callable[[Any], None]:

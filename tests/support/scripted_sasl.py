@@ -1,4 +1,4 @@
-"""Scripted brokers that ask their clients who they are, by PLAIN."""
+"""Scripted brokers whose clients authenticate with PLAIN."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AS_ALICE = {
 
 
 def asks_who(broker: ScriptedBroker, *, believes: bool = True, session_ms: int = 0) -> None:
-    """What the broker says from now on to all who tell it."""
+    """Sets the broker's answer to all later authentications."""
 
     async def handshake(exchange: Exchange) -> None:
         exchange.reply(SaslHandshakeResponse(mechanisms=["PLAIN"]))

@@ -1,6 +1,6 @@
 """Tests in virtual time, on the simulation's loop and network: ten minutes of an outage take no time.
 
-A hang ends such a test at once, as there is nothing left that could ever happen.
+A test that hangs ends at once, because no event is left.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from aioproducer.testing.simulation.trace import Trace
 
 
 class World(NetworkFaults):
-    """The network: to hosts in ``silent`` no connection is ever made, as behind a firewall. Counts attempts.
+    """The faults of the network, with a count of attempts. Hosts in ``silent`` never answer, as behind a firewall.
 
-    Until ``hung_until`` (the loop's time) nothing gets to or from any server; what is under way arrives then.
+    Until ``hung_until`` (the loop's time) no server can be reached; bytes under way arrive then.
     """
 
     def __init__(self) -> None:
@@ -41,8 +41,8 @@ VirtualTest = Callable[..., Coroutine[Any, Any, None]]
 
 
 def virtual(test: VirtualTest) -> Callable[..., None]:
-    """Makes a coroutine, whose first parameter (behind ``self``) is ``world``, a test that runs in virtual time and
-    leaves no task."""
+    """Turns a coroutine into a test in virtual time, which must leave no task. The first parameter (after ``self``) is
+    ``world``."""
 
     async def checked(*owner: object, world: World, **fixtures: Any) -> None:
         await test(*owner, world, **fixtures)
@@ -62,7 +62,7 @@ def virtual(test: VirtualTest) -> Callable[..., None]:
             runner.run(checked(*owner, world=world, **fixtures))
         assert not network.open, "connections left open"
 
-    # What pytest fills in by name is everything but the world.
+    # pytest must see all parameters except the world.
     signature = inspect.signature(test)
     kept = [parameter for name, parameter in signature.parameters.items() if name != "world"]
     run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from aioproducer.testing import ThreadedCluster
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
 
 PRELUDE = """
-import os, sys, threading, time, warnings
+import os, sys, threading, warnings
 from aioproducer.errors import IllegalStateException
 from aioproducer.sync import KafkaProducer
 
@@ -177,8 +177,7 @@ def test_one_per_child_beside_the_parents(cluster: ThreadedCluster) -> None:
 
         def send():
             while going:
-                parents.send("beside", b"p")
-                time.sleep(0.001)
+                parents.send("beside", b"p").result()
 
         threads = [threading.Thread(target=send) for _ in range(2)]
         for thread in threads:

@@ -43,7 +43,7 @@ def is_alive(pid: int) -> bool:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary directories are made."""
+    """The directory of temporary directories."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return tmp_path
 
@@ -113,7 +113,7 @@ def test_three_nodes() -> None:
 
         kafka.kill_node(2)
         assert not kafka.is_running(2)
-        # The port stays ours, so that the node can come back to it.
+        # The port stays reserved, so that the node can use it again.
         assert refuses(port(kafka, 2))
         kafka.start_node(2)
 
@@ -156,11 +156,11 @@ async def test_a_cancelled_start_leaves_nothing(temporary: Path, monkeypatch: py
     require_kafka()
     loop, spawned, spawn = asyncio.get_running_loop(), asyncio.Event(), ProcessGuard.spawn
 
-    def spawn_and_tell(guard: ProcessGuard, *arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+    def spawn_and_record(guard: ProcessGuard, *arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
         loop.call_soon_threadsafe(spawned.set)
         return spawn(guard, *arguments, **options)
 
-    monkeypatch.setattr(ProcessGuard, "spawn", spawn_and_tell)
+    monkeypatch.setattr(ProcessGuard, "spawn", spawn_and_record)
     kafka = ApacheKafka()
     entering = asyncio.create_task(kafka.__aenter__())
     await spawned.wait()
@@ -181,7 +181,7 @@ print(kafka.pid(1), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    # The guard's watcher holds the pipe for errors until its work is done.
+    # The guard's watcher keeps the pipe for errors open until its work is done.
     killed = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=False, timeout=120, env=environment
     )
@@ -204,7 +204,7 @@ def test_without_kafka_tests_are_skipped_but_fail_in_ci(tmp_path: Path, monkeypa
     with pytest.raises(pytest.skip.Exception, match=r"no real Kafka to test against: .*needs Java"), running_kafka():
         raise AssertionError("it cannot be running")
     monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match=r"CI has to run .*needs Java"), running_kafka():
+    with pytest.raises(pytest.fail.Exception, match=r"CI must run .*needs Java"), running_kafka():
         raise AssertionError("it cannot be running")
 
 

@@ -98,7 +98,7 @@ def test_transactions_leave_gaps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "problem"),
+    ("reported", "problem"),
     [
         (RecordMetadata("t", 0, 0, 5, False, -1, 1), None),
         (RecordMetadata("t", 0, -1, 5, False, -1, 1), None),
@@ -107,9 +107,9 @@ def test_transactions_leave_gaps() -> None:
         (RecordMetadata("t", 0, 0, 6, True, -1, 1), "t-0@0 has CREATE_TIME 5, not LOG_APPEND_TIME 6"),
     ],
 )
-def test_metadata(told: RecordMetadata, problem: str | None) -> None:
+def test_metadata(reported: RecordMetadata, problem: str | None) -> None:
     two, read = [sent(b"1"), sent(b"2")], [found(0, 0, b"1"), found(0, 1, b"2")]
-    metadata = [told, RecordMetadata("t", 0, 1, 5, False, -1, 1)]
+    metadata = [reported, RecordMetadata("t", 0, 1, 5, False, -1, 1)]
     if problem is None:
         assert_delivered(two, read, metadata=metadata)
     else:

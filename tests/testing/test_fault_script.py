@@ -102,7 +102,7 @@ async def test_by_node_and_by_client(cluster: EmbeddedCluster, client: RawClient
 
 
 class TestAnswers:
-    """Where an error is put."""
+    """The place of an error in a response."""
 
     async def test_the_error_of_the_whole_response(self, client: RawClient, faults: FaultScript) -> None:
         faults.on(ApiKey.INIT_PRODUCER_ID).answer(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -246,7 +246,7 @@ async def test_producers_that_are_forgotten(cluster: EmbeddedCluster, client: Ra
         assert counts(cluster) == [expected, 0], "a batch is known again until its producer is forgotten"
 
 
-def test_what_never_happened_is_told(faults: FaultScript) -> None:
+def test_what_never_happened_is_reported(faults: FaultScript) -> None:
     faults.verify()
     faults.on(ApiKey.PRODUCE, partition=("t", 0), nth=3).answer(LED)
     faults.on(ApiKey.FETCH, node=1, client_id="c", times=None).drop_response()
@@ -257,10 +257,10 @@ def test_what_never_happened_is_told(faults: FaultScript) -> None:
         faults.verify()
     assert str(failed.value).splitlines() == [
         "these faults were scripted and never happened:",
-        "  HEARTBEAT number 1: says when, and not what shall happen",
-        "  a connection at node 1 numbers 2 to 4: refused (nothing of the kind came by)",
-        "  FETCH from client 'c' at node 1 every time: the response dropped (nothing of the kind came by)",
-        "  PRODUCE for t-0 number 3: answered NOT_LEADER_OR_FOLLOWER (nothing of the kind came by)",
+        "  HEARTBEAT number 1: has no effect; call a method of the rule",
+        "  a connection at node 1 numbers 2 to 4: refused (matched nothing)",
+        "  FETCH from client 'c' at node 1 every time: the response dropped (matched nothing)",
+        "  PRODUCE for t-0 number 3: answered NOT_LEADER_OR_FOLLOWER (matched nothing)",
     ]
 
 
@@ -281,8 +281,8 @@ def wrong(write: Any, message: str) -> Any:
         wrong(lambda on: on(ApiKey.HEARTBEAT, topic="t"), "HEARTBEAT names no topics"),
         wrong(lambda on: on(ApiKey.DELETE_TOPICS, partition=("t", 0)), "DELETE_TOPICS names no partitions"),
         wrong(lambda on: on(ApiKey.PRODUCE).answer(ErrorCode.NONE), "an answer needs an error"),
-        wrong(lambda on: on(ApiKey.OFFSET_COMMIT, topic="t").answer(LED), "say appended=True"),
-        wrong(lambda on: on(ApiKey.DELETE_TOPICS).answer(LED), "say appended=True"),
+        wrong(lambda on: on(ApiKey.OFFSET_COMMIT, topic="t").answer(LED), "add appended=True"),
+        wrong(lambda on: on(ApiKey.DELETE_TOPICS).answer(LED), "add appended=True"),
         wrong(lambda on: on(ApiKey.PRODUCE).delay_response(-1), "a time must be some seconds, not -1"),
         wrong(lambda on: on(ApiKey.PRODUCE).cut_response(-1), "cannot be cut after -1 bytes"),
         wrong(lambda on: on(ApiKey.PRODUCE).move_leader("t", 0, to=5), "there is no node 5"),

@@ -12,7 +12,7 @@ from aioproducer.testing.kafka_libs import KafkaUnavailable, cache_directory, fe
 
 Install = Callable[[str, str], None]
 
-# Only what the shell has built in: PATH leads to nothing but the programs of a test.
+# Only builtins of the shell: PATH contains nothing but the programs of a test.
 TARGET = 'for argument; do case "$argument" in -DoutputDirectory=*) target="${argument#*=}";; esac; done\n'
 MAVEN = TARGET + 'echo run >> "$AIOPRODUCER_CACHE/runs"; /bin/mkdir "$target"\n'
 MAVEN += "for name in kafka_2.13 kafka-tools slf4j-simple reload4j; do : > $target/$name-0.0.1.jar; done"
@@ -98,7 +98,7 @@ def test_missing_maven_is_named(install: Install) -> None:
         fetch_kafka("4.3.1")
 
 
-def test_jars_are_fetched_once_whoever_asks(install: Install, cache: Path) -> None:
+def test_jars_are_fetched_once_for_several_callers(install: Install, cache: Path) -> None:
     install("java", java("17.0.15"))
     install("mvn", MAVEN)
     with ThreadPoolExecutor(4) as threads:

@@ -4,7 +4,6 @@ import socket
 import struct
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,5 +121,6 @@ def test_a_paused_node_has_no_thread_that_runs(tmp_path: Path) -> None:
             assert states_of_threads(busy.pid) == {"T"}
             busy.pause()
             busy.resume()
-            time.sleep(0.002)  # for its threads to be at work again
+            while "R" not in states_of_threads(busy.pid):
+                busy.check_running()
         busy.kill()

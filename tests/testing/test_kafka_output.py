@@ -22,7 +22,7 @@ NULL = "null-1234"
 
 
 def printed(content: bytes | None) -> str:
-    """What Kafka's ``Bytes.toString`` makes of bytes."""
+    """The output of Kafka's ``Bytes.toString``."""
     if content is None:
         return NULL
     return "".join(chr(b) if 32 <= b <= 126 and b != ord("\\") else f"\\x{b:02X}" for b in content)

@@ -116,12 +116,12 @@ async def test_a_cancelled_tool_ends(kafka: ApacheKafka, monkeypatch: pytest.Mon
     loop, spawned, spawn = asyncio.get_running_loop(), asyncio.Event(), ProcessGuard.spawn
     processes: list[subprocess.Popen[bytes]] = []
 
-    def spawn_and_tell(guard: ProcessGuard, *arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+    def spawn_and_record(guard: ProcessGuard, *arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
         processes.append(spawn(guard, *arguments, **options))
         loop.call_soon_threadsafe(spawned.set)
         return processes[-1]
 
-    monkeypatch.setattr(ProcessGuard, "spawn", spawn_and_tell)
+    monkeypatch.setattr(ProcessGuard, "spawn", spawn_and_record)
     consuming = asyncio.create_task(kafka.tools.console_consumer("t", max_messages=1))
     await spawned.wait()
     consuming.cancel()

@@ -1,4 +1,4 @@
-"""Topics and partitions in messages: every API of the broker is seen through, none by its name."""
+"""Topics and partitions in messages are found for every API of the broker, and for none by its name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from aioproducer.broker.kafka_apis import APIS as SERVED
+from aioproducer.broker.kafka_apis import APIS as BROKER_APIS
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -54,8 +54,8 @@ def apis(*keys: ApiKey) -> set[ApiKey]:
 
 
 def test_which_apis_name_topics_and_partitions() -> None:
-    served = [ApiKey(key) for key in SERVED]
-    assert {key for key in served if names_partitions(APIS[key].request)} >= apis(
+    known = [ApiKey(key) for key in BROKER_APIS]
+    assert {key for key in known if names_partitions(APIS[key].request)} >= apis(
         ApiKey.PRODUCE,
         ApiKey.FETCH,
         ApiKey.LIST_OFFSETS,
@@ -67,17 +67,17 @@ def test_which_apis_name_topics_and_partitions() -> None:
         ApiKey.DESCRIBE_PRODUCERS,
         ApiKey.OFFSET_DELETE,
     )
-    assert {key for key in served if names_topics(APIS[key].request)} >= apis(
+    assert {key for key in known if names_topics(APIS[key].request)} >= apis(
         ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS
     )
-    named = {key for key in served if names_topics(APIS[key].request) or names_partitions(APIS[key].request)}
+    named = {key for key in known if names_topics(APIS[key].request) or names_partitions(APIS[key].request)}
     assert named.isdisjoint(
         apis(ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
     )
 
 
 def test_responses_have_errors() -> None:
-    assert {ApiKey(key) for key in SERVED if not has_error(APIS[ApiKey(key)].response)} == set()
+    assert {ApiKey(key) for key in BROKER_APIS if not has_error(APIS[ApiKey(key)].response)} == set()
 
 
 def test_a_refusal_of_everything_that_is_named() -> None:

@@ -1,4 +1,4 @@
-"""The mock of the producer: Kafka's MockProducer, with the real producer's manners."""
+"""The mock of the producer: Kafka's MockProducer, with the behaviour of the real producer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def values(records: list[ProducerRecord]) -> list[Any]:
 
 
 def test_its_calls_are_the_producers() -> None:
-    """By name, parameters and kind: whoever is given a mock finds what there is."""
+    """The mock has every method of the producer, with the same name, parameters and kind."""
     for name, real in inspect.getmembers(KafkaProducer):
         mocked = getattr(MockProducer, name)
         if name.startswith("_") or not callable(real) or mocked is real:
@@ -67,7 +67,7 @@ def _parameters(function: Any) -> list[tuple[str, Any, Any]]:
 async def test_records_are_written_down_and_delivered_by_themselves() -> None:
     async with MockProducer(topics={"t": 6}) as producer:
         delivery = producer.send("t", b"v", key=b"key1", headers=[("h", b"x")], timestamp_ms=1_000)
-        assert not delivery.done()  # no real one is before send returns
+        assert not delivery.done()  # no real delivery is done before send returns
         metadata = await delivery
         assert (metadata.topic, metadata.offset, metadata.timestamp_ms) == ("t", 0, 1_000)
         assert (metadata.serialized_key_size, metadata.serialized_value_size) == (4, 1)
@@ -105,7 +105,7 @@ async def test_by_hand_the_oldest_ends_first() -> None:
         assert isinstance(failed.value, DeliveryError)
         assert (second.outcome, failed.value.topic_partition) == (Outcome.UNKNOWN, ("t", 0))
         assert producer.complete_next()
-        assert (first.result().offset, third.result().offset) == (0, 1)  # what failed took none
+        assert (first.result().offset, third.result().offset) == (0, 1)  # the failed record has no offset
         assert not producer.complete_next()
         assert not producer.error_next(KafkaError("none left"))
         assert producer.flushed
@@ -263,7 +263,7 @@ async def test_misuse_raises_as_ever_and_is_not_written_down() -> None:
 
 
 async def test_a_partition_that_is_not_there() -> None:
-    """A real producer would wait for it for max.block.ms."""
+    """A real producer would wait max.block.ms for the partition."""
     async with MockProducer(topics={"t": 2}) as producer:
         with pytest.raises(TimeoutException, match="no such partition"):
             await producer.send("t", b"1", partition=2)
@@ -284,7 +284,7 @@ async def test_records_without_a_key_go_where_they_went_last_time() -> None:
     assert await partitions() == once
 
 
-async def test_what_it_tells_of_the_cluster_and_of_itself() -> None:
+async def test_what_it_reports_of_the_cluster_and_of_itself() -> None:
     async with MockProducer(topics={"t": 3}, auto_complete=False) as producer:
         assert [info.partition for info in await producer.partitions_for("t")] == [0, 1, 2]
         assert [info.leader for info in await producer.partitions_for("new")] == [0]
@@ -305,7 +305,7 @@ async def test_it_has_to_be_started_as_any_producer() -> None:
         producer.complete_next()
 
 
-# Errors to order
+# Errors that tests set
 
 
 @pytest.mark.parametrize(
@@ -316,11 +316,11 @@ async def test_it_has_to_be_started_as_any_producer() -> None:
         ("close", lambda producer: producer.close()),
     ],
 )
-async def test_calls_raise_what_they_are_told_to(name: str, call: Any) -> None:
+async def test_calls_raise_the_errors_that_are_set(name: str, call: Any) -> None:
     async with MockProducer() as producer:
-        setattr(producer.errors, name, KafkaError("as told"))
+        setattr(producer.errors, name, KafkaError("as set"))
         for _ in range(2):
-            with pytest.raises(KafkaError, match="as told"):
+            with pytest.raises(KafkaError, match="as set"):
                 await call(producer)
         setattr(producer.errors, name, None)
         await call(producer)
@@ -328,7 +328,7 @@ async def test_calls_raise_what_they_are_told_to(name: str, call: Any) -> None:
 
 async def test_no_record_is_let_in_whatever_call_brings_it() -> None:
     async with MockProducer() as producer:
-        producer.errors.send = TimeoutException("as told")
+        producer.errors.send = TimeoutException("as set")
         with pytest.raises(TimeoutException):
             _ = producer.send("t", b"1")
         with pytest.raises(TimeoutException):
@@ -502,7 +502,7 @@ async def test_calls_that_the_state_does_not_allow() -> None:
         "abort_transaction",
     ],
 )
-async def test_transactional_calls_raise_what_they_are_told_to(call: str) -> None:
+async def test_transactional_calls_raise_the_errors_that_are_set(call: str) -> None:
     async with MockProducer(**TRANSACTIONAL) as producer:
 
         async def whole() -> None:
@@ -511,8 +511,8 @@ async def test_transactional_calls_raise_what_they_are_told_to(call: str) -> Non
             await producer.send_offsets_to_transaction({TopicPartition("in", 0): 1}, "g")
             await (producer.abort_transaction() if call == "abort_transaction" else producer.commit_transaction())
 
-        setattr(producer.errors, call, TimeoutException("as told"))
-        with pytest.raises(TimeoutException, match="as told"):
+        setattr(producer.errors, call, TimeoutException("as set"))
+        with pytest.raises(TimeoutException, match="as set"):
             await whole()
         setattr(producer.errors, call, None)
         if producer.transaction_in_flight:
@@ -534,14 +534,14 @@ async def test_a_closed_one_makes_no_transactional_calls() -> None:
         await producer.send_offsets_to_transaction({TopicPartition("in", 0): 1}, "g")
 
 
-async def test_what_a_call_is_told_to_raise_has_the_outcome_of_a_record() -> None:
+async def test_an_error_that_is_set_has_the_outcome_of_a_record() -> None:
     async with MockProducer() as producer:
-        producer.errors.send = TimeoutException("as told")
+        producer.errors.send = TimeoutException("as set")
         with pytest.raises(TimeoutException) as raised:
             _ = await producer.enqueue("t", b"1", partition=0)
         assert isinstance(raised.value, DeliveryError)
         assert (raised.value.outcome, raised.value.topic_partition) == (Outcome.NOT_SENT, ("t", 0))
-        producer.errors.send = IllegalStateException("as told")
+        producer.errors.send = IllegalStateException("as set")
         with pytest.raises(IllegalStateException) as misused:
             _ = producer.send("t", b"1")
         assert not isinstance(misused.value, DeliveryError)

@@ -16,7 +16,7 @@ SLEEP = ["sleep", "1000"]
 def test_close_kills_what_is_left(tmp_path: Path) -> None:
     with ProcessGuard() as guard:
         processes = [guard.spawn(SLEEP, cwd=tmp_path) for _ in range(2)]
-        # A stopped process hears nothing but SIGKILL.
+        # A stopped process reacts only to SIGKILL.
         processes[0].send_signal(signal.SIGSTOP)
     assert [process.wait() for process in processes] == [-signal.SIGKILL] * 2
 
@@ -49,8 +49,8 @@ guard = ProcessGuard(pathlib.Path({str(directory)!r}))
 guard.spawn({SLEEP!r}, cwd=pathlib.Path({str(directory)!r}), stdout=1)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    # The sleeping process has the pipe for its output, the guard's watcher the one for errors; neither ends before they
-    # do.
+    # The sleeping process holds the pipe for output, and the guard's watcher the pipe for errors, so each pipe ends
+    # with its process.
     killed = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, timeout=30)
     assert (killed.returncode, killed.stdout, killed.stderr) == (-signal.SIGKILL, b"", b"")
     assert not directory.exists()

@@ -1,4 +1,4 @@
-"""The pytest plugin, in pytest runs of their own."""
+"""The pytest plugin, in separate pytest runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """What pytest says of a file with these tests; ``options`` are those of its command line."""
+    """The output of pytest for a file with these tests; ``options`` are those of its command line."""
 
     def run(tests: str, *options: str) -> str:
         (tmp_path / "test_it.py").write_text(tests)
@@ -119,7 +119,7 @@ async def test_it_does_not(kafka_broker):
 async def test_nobody_cares(kafka_broker):
     kafka_broker.faults.on(ApiKey.PRODUCE, nth=9).drop_response()
 
-async def test_only_what_it_failed_of_is_told(kafka_broker):
+async def test_only_what_it_failed_of_is_reported(kafka_broker):
     kafka_broker.faults.on(ApiKey.PRODUCE).drop_response()
     raise KeyError("this")
 """,
@@ -127,7 +127,7 @@ async def test_only_what_it_failed_of_is_told(kafka_broker):
     )
     assert "2 failed, 2 passed" in said, said
     assert said.count("these faults were scripted and never happened:") == 2, "in the failure and in the summary"
-    assert "PRODUCE number 9: the response dropped (1 came by)" in said
+    assert "PRODUCE number 9: the response dropped (matched 1)" in said
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_wrong_markers(run: Run, mark: str, message: str) -> None:
 
 
 def test_it_costs_nothing_where_it_is_not_used(run: Run) -> None:
-    """It is loaded in every pytest run of whoever has aioproducer installed."""
+    """Every pytest run loads the plugin where aioproducer is installed."""
     said = run(
         """
 import sys

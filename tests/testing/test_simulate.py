@@ -1,4 +1,4 @@
-"""The command: which seeds run, what is said of one that fails, the exit status."""
+"""The command: which seeds run, the output for a failing seed, the exit status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tasks_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def leaders_may_not_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bug that only seeds show whose leaders move."""
+    """A bug that shows only in seeds whose leaders move."""
 
     async def move(self: Chaos) -> None:
         raise ZeroDivisionError
@@ -65,7 +65,7 @@ def test_the_first_seed_may_be_any() -> None:
 
 
 @pytest.mark.usefixtures("tasks_are_left")
-def test_a_seed_that_fails_is_told_with_the_command_that_replays_it() -> None:
+def test_a_seed_that_fails_is_printed_with_the_command_that_replays_it() -> None:
     status, said = run("--seed", "4", "--seeds", "2")
     assert status == 1
     lines = said.splitlines()
@@ -157,7 +157,7 @@ def test_a_replay_prints_the_scenario_and_the_trace() -> None:
 
 def test_as_a_command_and_in_more_than_one_process() -> None:
     command = [sys.executable, "-m", "aioproducer.testing.simulate", "--seeds", "12", "--jobs", "2"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50, env=dict(os.environ))
-    assert (told.returncode, told.stderr) == (0, "")
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50, env=dict(os.environ))
+    assert (finished.returncode, finished.stderr) == (0, "")
     alone = run("--seeds", "12")[1]
-    assert told.stdout.rpartition(" in ")[0] == alone.rpartition(" in ")[0]
+    assert finished.stdout.rpartition(" in ")[0] == alone.rpartition(" in ")[0]

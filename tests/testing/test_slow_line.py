@@ -18,7 +18,7 @@ ONE_WAY = 0.05
 
 @asynccontextmanager
 async def echo_server() -> AsyncIterator[tuple[str, int]]:
-    """Sends back what it gets, and hangs up at a ``!``."""
+    """Sends back all bytes, and closes the connection at a ``!``."""
     writers = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -62,7 +62,7 @@ async def test_as_much_as_one_likes_is_under_way_at_once() -> None:
         for number in range(50):
             writer.write(b"%2d" % number)
             await asyncio.sleep(ONE_WAY / 25)
-        # Twice the delay's worth was sent before the first came back: nothing waited for an answer.
+        # All messages were sent before the first came back: none waited for an answer.
         assert await reader.readexactly(100) == b"".join(b"%2d" % number for number in range(50))
         writer.close()
         await writer.wait_closed()

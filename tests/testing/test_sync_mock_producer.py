@@ -60,8 +60,8 @@ def test_by_hand_and_with_errors() -> None:
         producer.errors.send = BufferExhaustedException("full")
         with pytest.raises(BufferExhaustedException):
             producer.send("t", b"3")
-        producer.errors.flush = TimeoutException("as told")
-        with pytest.raises(TimeoutException, match="as told"):
+        producer.errors.flush = TimeoutException("as set")
+        with pytest.raises(TimeoutException, match="as set"):
             producer.flush()
         producer.clear()
         assert producer.history == []

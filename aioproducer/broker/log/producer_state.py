@@ -170,6 +170,11 @@ class ProducerStateManager:
         else:
             self._entries.pop(producer_id, None)
 
+    def forget_all_but_last(self) -> None:
+        """Keeps of each producer what a snapshot of Kafka's has: the last batch."""
+        for entry in self._entries.values():
+            entry.retain(1)
+
     def transaction_ended(self, producer_id: int, producer_epoch: int, coordinator_epoch: int) -> None:
         """A marker was appended; one of a later epoch (KIP-890) ends the epoch it closes: sequences begin anew."""
         entry = self._entries.get(producer_id)

@@ -15,8 +15,9 @@ log that has forgotten the producer would accept them before it. A log that is p
 A broker accepts any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
 log, batches are sent one at a time: otherwise the broker could refuse the first and accept the second, out of order. A
 broker forgets producers that write nothing for long. So batches are sent one at a time after a pause, too, and while
-one must be sent again. For a broker, the time of a batch is the newest timestamp in it: behind a batch of old records
-nothing is drained until it is resolved, as the broker may forget the producer right after it.
+one must be sent again. For a broker, the time of a batch is the newest timestamp in it, and a producer is as old as its
+last batch: it may forget the producer right after a batch of old records. So such a batch is drained alone: not before
+all others are resolved, and nothing behind it until it is.
 
 Rules only: no asyncio, no clock.
 """
@@ -42,6 +43,9 @@ KNOWN_FOR: Final = 1.0
 
 _ALWAYS: Final = -(2**62)
 """A timestamp that all have reached."""
+
+_NEW: Final = 2**62
+"""A timestamp newer than all."""
 
 _NOWHERE: Final = 2**62
 """The place of no batch."""
@@ -154,8 +158,8 @@ class PartitionSequences:
         """Whether there is a producer id for new batches."""
         return self._ids.current is not None
 
-    def may_drain_new(self) -> bool:
-        """Whether a batch may get its first sequence now."""
+    def may_drain_new(self, max_timestamp: i64 = _NEW) -> bool:
+        """Whether a batch with this newest timestamp may get its first sequence now."""
         ids = self._ids
         if not self.has_id():
             return False
@@ -163,6 +167,8 @@ class PartitionSequences:
             return False  # the doubt ends with the epoch, and the epoch with the transaction
         if not self.unresolved:
             return True
+        if max_timestamp < self._remembered_from:
+            return False  # with this one the broker would forget those before it
         if self.broken or self.identity is None or self.identity.producer_id != self.known_id:
             return False
         return self._stamped - self._places[0] < self.window
@@ -248,17 +254,18 @@ class PartitionSequences:
         """Whether a broker that misses sequences before the lowest unresolved batch proves that no attempt to send it
         is, or will be, in the log.
 
-        It is absent if a batch before it is. Otherwise the broker would have recognised it among the producer's last
-        batches, unless it is part of a batch that may be in the log as a whole. The number the broker remembers may
-        have changed since it was announced, but is never below ``WINDOW``. And unanswered attempts may still arrive;
-        they would be accepted after an earlier batch that may still arrive.
+        It is absent if a batch before it is. Otherwise the broker would have recognised it as the producer's last
+        batch, unless it is part of a batch that may be in the log as a whole, or another one may be in the log behind
+        it: a broker remembers several batches of a producer, but only the last of them after a restart. And unanswered
+        attempts may still arrive; they would be accepted after an earlier batch that may still arrive.
         """
         if not batch.maybe_appended or self._absent_from < self._places[0]:
             return True
         if batch.reshaped or self.may_still_arrive(batch, now):
             return False
-        ended_since = self._stamped - self._places[0] - len(self.unresolved)
-        return ended_since + sum(one.maybe_appended or one.in_flight for one in self.unresolved[1:]) < WINDOW
+        if self._stamped - self._places[0] > len(self.unresolved):
+            return False  # one that was stamped after it has ended
+        return not any(one.maybe_appended or one.in_flight for one in self.unresolved[1:])
 
     def may_still_arrive(self, batch: ProducerBatch, now: float) -> bool:
         """Whether an unanswered attempt may still be accepted, behind one of an earlier batch."""

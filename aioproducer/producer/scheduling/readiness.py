@@ -29,6 +29,7 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
     elif queue.open is not None:
         if not queue.due:
             return Reason.LINGER
+        head = queue.open
         is_new = True
     else:
         return Reason.NOTHING
@@ -37,10 +38,10 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
     sequences = queue.sequences
     if sequences is None:
         return None
-    if not is_new and queue.batches[0].has_sequence():
+    if not is_new and head.has_sequence():
         # Retries go one at a time: a later batch is in order only once this one is in the log.
-        return None if sequences.is_lowest(queue.batches[0]) else Reason.RECOVERY
-    if sequences.may_drain_new():
+        return None if sequences.is_lowest(head) else Reason.RECOVERY
+    if sequences.may_drain_new(head.max_timestamp):
         return None
     if not sequences.has_id():
         return Reason.PRODUCER_ID

@@ -5,24 +5,40 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     report = simulate(seed=17)
     assert report.ok, report.violations
 
-    loop.py         the event loop: virtual time, and a seed for what asyncio leaves open
-    network.py      names, listeners, connections; conditions.py how good it is
-    endpoint.py     one end of a connection, as the kernel has it; transport.py and server.py as asyncio has it
-    scenario.py     what a seed stands for: cluster, configs, work, faults; drawing.py how it is drawn
-    faults.py       what goes wrong where; chaos.py what happens to the cluster; releases.py what brokers say they are
-    work_plan.py    what users are going to do
-    serializer.py   a serializer that now and then fails
-    workload.py     what the users of a producer do; ledger.py every record and what became of it;
-                    interceptor.py what an interceptor is told of it
-    application.py  what users of transactions do; transactions.py every transaction and what became of it
-    truncation.py   a log that loses its end; vanished.py records that were in a log
-    invariants.py   what must be true in the end; transaction_invariants.py of transactions; violations.py what was not
-    trace.py        everything that happened, and its hash; stacks.py who waits for what
-    surroundings.py all of this put together; producers.py the producers in it; endings.py how they are closed;
-                    leftovers.py what is left then; log_watch.py what was logged
-    run.py          one seed from beginning to end; report.py what came of it
+    run.py               one seed, from its scenario to its report
+    report.py            the violations, counts and trace of a seed
+    drawing.py           draws the scenario of a seed
+    scenario.py          all decisions of a run: cluster, configs, work, faults
+    work_plan.py         the plans of users
+    surroundings.py      the parts that a run shares
+    loop.py              the event loop: virtual time, and a seed for everything that asyncio leaves open
+    network.py           names, listeners, connections
+    conditions.py        speed and sizes of the network
+    endpoint.py          one end of a connection, as in the kernel
+    transport.py, server.py, listening.py
+                         asyncio's transports and servers, and a listening port, on this network
+    faults.py            the kinds of faults, and where each applies
+    chaos.py             faults of the whole cluster
+    releases.py          the releases that brokers announce
+    truncation.py        cuts off the end of a log
+    vanished.py          records that were removed from logs
+    producers.py         the producers of a run
+    workload.py          users that send records
+    application.py       users that work in transactions
+    serializer.py        a serializer that sometimes fails
+    interceptor.py       an interceptor that counts
+    endings.py           how producers end
+    ledger.py            every record, and its outcome
+    transactions.py      every transaction, and its end
+    invariants.py, transaction_invariants.py
+                         the checks after a run
+    leftovers.py         checks that nothing is left on the loop
+    log_watch.py         checks the package's log
+    violations.py        the broken promises
+    trace.py             the events of a run, and their hash
+    stacks.py            the places where tasks wait
 
-``python -m aioproducer.testing.simulate --seeds 300`` runs many.
+``python -m aioproducer.testing.simulate --seeds 300`` runs many seeds.
 """
 
 from __future__ import annotations

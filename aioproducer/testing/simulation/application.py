@@ -1,4 +1,4 @@
-"""An application with a transactional id: its lives, and what it does with its producer in each."""
+"""An application with a transactional id: in each of its lives it has another producer and works with it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from aioproducer.testing.simulation.workload import Work
 from aioproducer.types import TopicPartition
 
 INPUT = TopicPlan("input", 1, 0.0)
-"""Where it is tried whether all is well again."""
+"""The topic of the probes that check that everything works again."""
 
 CONSUMED = TopicPlan("consumed", 500, 0.0)
-"""Whose offsets groups commit, each transaction that of another partition."""
+"""The topic whose offsets groups commit; each transaction commits that of another partition."""
 
 ENOUGH_MS = 60_000
-"""A transaction.timeout.ms that nothing takes when all is well."""
+"""A transaction.timeout.ms that no transaction reaches when everything works."""
 DELIVERY_ENOUGH_MS = ENOUGH_MS // 2
-"""A delivery.timeout.ms that no record takes when all is well."""
+"""A delivery.timeout.ms that no record reaches when everything works."""
 
 
 class Abandoned(Exception):
@@ -44,7 +44,7 @@ class Abandoned(Exception):
 
 
 class Application:
-    """Runs as its plan says, and checks what it is told at once."""
+    """Runs as its plan says, and checks the results of its calls."""
 
     def __init__(self, plan: ApplicationPlan, around: Surroundings, producers: Producers, random: Random) -> None:
         self._plan = plan
@@ -53,14 +53,14 @@ class Application:
         self._random = random
 
     async def run(self) -> None:
-        """All its lives."""
+        """Runs all lives of the application."""
         await asyncio.sleep(self._plan.begins_at)
         for _ in range(self._plan.lives):
             await self._live()
             await asyncio.sleep(self._random.choice((0.0, 0.01, 0.5)))
 
     async def probe(self) -> None:
-        """All is well again: the transactional id can be used, and every partition takes a transaction."""
+        """After all faults: the transactional id can be used, and every partition takes a transaction."""
         around = self._around
         deadline = around.loop.exact_time() + around.recovery
         while (failure := await self._try_once()) is not None:
@@ -108,7 +108,7 @@ class Application:
 
 
 class _Living:
-    """One producer, and who uses it."""
+    """One producer and its user."""
 
     def __init__(
         self, plan: ApplicationPlan, around: Surroundings, producers: Producers, random: Random, life: Life
@@ -120,7 +120,7 @@ class _Living:
         self._producers = producers
         self._producer = producer = producers[life.producer]
         self._began_at = float("inf")
-        """When the last transaction did."""
+        """When the last transaction began."""
         self._work = Work(
             around.scenario, plan.work, producer, around.ledger, around.violations, around.loop, random, life.producer
         )
@@ -137,7 +137,7 @@ class _Living:
         self._producers.check_metrics(self.life.producer)
 
     async def use(self) -> None:
-        """Until all its transactions have ended, or the producer is of no further use."""
+        """Runs until all transactions of this life have ended, or the producer is unusable."""
         try:
             await self._init()
             for _ in range(self._plan.transactions):
@@ -152,25 +152,25 @@ class _Living:
         if isinstance(error, InvalidTxnStateException) and (self._outlived() or self._has_rivals()):
             return True
         if isinstance(error, ProducerFencedException):
-            # By a rival, or, unless times are generous, as it took too long.
+            # Fenced by a rival or, unless times are generous, by the transaction's time-out.
             return not self._around.scenario.calm or self._has_rivals()
         if isinstance(error, InvalidPidMappingException) and self._has_rivals():
-            return True  # a rival has used the last epoch up, and has another producer id
+            return True  # a rival has used the last epoch, and has another producer id
         return not rates.keys().isdisjoint(("codes", "ids", "coordinators"))
 
     def _outlived(self) -> bool:
-        """The transaction may have been open for so long that its coordinator has aborted it. With the second protocol
-        whoever commits it then is told that it is in the wrong state."""
+        """Whether the transaction may have exceeded its time-out. Its coordinator has then aborted it, and with the
+        second protocol it answers a commit with a wrong state."""
         return self._now() - self._began_at >= self._plan.timeout_ms / 1000
 
     def _has_rivals(self) -> bool:
-        """A rival's InitProducerId aborts the transaction, too, and bumps the epoch. Kafka 4 takes END_TXN of the epoch
-        before as the repetition of one that it knows, and answers that a commit is in the wrong state.
+        """Whether another application has the same id. Its InitProducerId aborts the transaction and raises the epoch.
+        Kafka 4 takes END_TXN of the former epoch for a repetition, and answers a commit with a wrong state.
         """
         return self._around.scenario.users(self.life.transactional_id) > 1
 
     async def write_everywhere(self) -> None:
-        """A transaction with a record for each partition that others write to."""
+        """Commits a transaction with a record for each partition that applications write to."""
         around = self._around
         topics = [topic for topic in around.cluster.topics if topic.name != CONSUMED.name]
         await self._init()
@@ -194,7 +194,7 @@ class _Living:
         await self._commit(transaction)
 
     async def _init(self) -> None:
-        self.life.init_asked_at = self._now()
+        self.life.init_requested_at = self._now()
         await self._until_ended("init_transactions", self._producer.init_transactions)
         self.life.initialized_at = self._now()
 
@@ -243,7 +243,7 @@ class _Living:
                 await self._fill(transactions[0])
                 if aborts:
                     raise Abandoned
-                transactions[0].commit_asked_at = self._now()
+                transactions[0].commit_requested_at = self._now()
 
         try:
             if await self._given_time(block()):
@@ -253,7 +253,7 @@ class _Living:
             transactions[0].end = End.ABORTED
             return
         except TransactionAbortableException:
-            if transactions[0].commit_asked_at is not None:
+            if transactions[0].commit_requested_at is not None:
                 transactions[0].end = End.ABORTED
                 return
         except KafkaError:
@@ -263,8 +263,8 @@ class _Living:
             await self._settle(transactions[0])
 
     async def _settle(self, transaction: Transaction) -> None:
-        """A block was interrupted: whoever wants to know how it ends asks again."""
-        if transaction.commit_asked_at is not None:
+        """Finds out how an interrupted block ends, by calling commit or abort again."""
+        if transaction.commit_requested_at is not None:
             try:
                 await self._commit(transaction)
             except TransactionAbortableException:
@@ -272,7 +272,7 @@ class _Living:
             except IllegalStateException:
                 if self.life.closing:
                     raise
-                # It has failed, and is being aborted, or was.
+                # The transaction has failed; its abort is under way or done.
             else:
                 return
         try:
@@ -280,7 +280,7 @@ class _Living:
         except IllegalStateException:
             if self.life.closing:
                 raise
-            # The block has done so.
+            # The block has aborted it.
 
     async def _fill(self, transaction: Transaction) -> None:
         records = self._random.randrange(self._plan.work.records + 1)
@@ -301,8 +301,8 @@ class _Living:
         transaction.offset_taken = True
 
     async def _commit(self, transaction: Transaction) -> None:
-        if transaction.commit_asked_at is None:
-            transaction.commit_asked_at = self._now()
+        if transaction.commit_requested_at is None:
+            transaction.commit_requested_at = self._now()
         try:
             await self._until_ended("commit_transaction", self._producer.commit_transaction)
         except TransactionAbortableException:
@@ -322,7 +322,7 @@ class _Living:
         return self._around.loop.exact_time()
 
     async def _until_ended(self, what: str, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Calls until it has ended: waiting may be given up, and what is waited for goes on."""
+        """Calls again until the work has ended: cancelling a call does not cancel the work."""
         around = self._around
         deadline: float | None = None
         while True:
@@ -340,11 +340,11 @@ class _Living:
             if around.faults.over:
                 deadline = self._now() + around.recovery if deadline is None else deadline
                 if self._now() > deadline:
-                    around.violations.add("what was begun at the coordinator ends", f"{what} of {self.life}")
+                    around.violations.add("every call to the coordinator ends", f"{what} of {self.life}")
                     raise TimeoutException(what)
 
     async def _given_time(self, work: Coroutine[Any, Any, object]) -> bool:
-        """Awaits it, in a task that may be cancelled; whether it was not."""
+        """Awaits ``work`` in a task that may be cancelled; False if it was."""
         try:
             await self._work.maybe_cancelled(work)
         except asyncio.CancelledError:

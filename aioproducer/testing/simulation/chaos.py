@@ -1,4 +1,4 @@
-"""What happens to the cluster while producers use it: leaders move, brokers stop and start, nobody reaches them."""
+"""Faults of the cluster while producers use it: leaders move, brokers stop and start, networks are cut."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from aioproducer.testing.simulation.vanished import Vanished, found_in
 Event = Callable[[], Coroutine[Any, Any, None]]
 
 GROUPS = ("group0", "group1")
-"""Whose offsets belong to transactions."""
+"""The groups whose offsets belong to transactions."""
 
 MOST_PARTITIONS = 8
-"""Of a topic that gets more."""
+"""The largest number of partitions that a topic grows to."""
 
 _EVENTS_PER_SECOND = 50
-"""Of each kind, at a rate of 1."""
+"""The number of events of one kind at a rate of 1."""
 
 _BUSY_SECONDS = 6.0
-"""In a longer time there are no more events than in this one."""
+"""A longer run has no more events than one of this length."""
 
 
 class Chaos:
-    """Runs for ``scenario.faults_until`` seconds; when it returns, all nodes run and nothing goes wrong any more."""
+    """Runs for ``scenario.faults_until`` seconds; when it returns, all nodes run, and there are no more faults."""
 
     def __init__(
         self, scenario: Scenario, cluster: EmbeddedCluster, faults: SimulatedFaults, trace: Trace, random: Random
@@ -45,7 +45,7 @@ class Chaos:
         self._trace = trace
         self._random = random
         self.deleted: list[tuple[float, Topic]] = []
-        """Topics that are no more, and when they were deleted."""
+        """Deleted topics, with the time of their deletion."""
         self.vanished = Vanished()
         self._stopped: set[int] = set()
         self._late: list[TopicPlan] = []
@@ -89,13 +89,13 @@ class Chaos:
 
     def create(self, plan: TopicPlan) -> None:
         if plan.name in [topic.name for topic in self._cluster.topics]:
-            return  # brokers that create topics by themselves were faster
+            return  # a broker has created the topic automatically
         self._trace("create", plan.name)
         self._cluster.create_topic(plan.name, plan.partitions)
 
     async def _create_late(self, plan: TopicPlan) -> None:
         if len(self._stopped) > self._scenario.nodes - self._scenario.replication:
-            # As many nodes as replicas are needed.
+            # The topic needs as many nodes as it has replicas.
             self._late.append(plan)
         else:
             self.create(plan)
@@ -124,11 +124,11 @@ class Chaos:
         await self._replace(self._random.randrange(self._scenario.nodes), self._faults.releases)
 
     async def _replace(self, node: int, releases: Releases | None) -> None:
-        """The node is stopped and started again, as another of these releases if there are any."""
+        """Restarts a node, as another one of these releases if there are any."""
         if node in self._stopped:
             return
         down = self._random.expovariate(5)
-        # The first one keeps its port: a cluster of which every address has changed cannot be found.
+        # The first node keeps its port: clients cannot find a cluster whose addresses have all changed.
         port = 0 if node and self._random.random() < 0.3 else None
         self._trace("stop", node)
         self._stopped.add(node)
@@ -141,6 +141,10 @@ class Chaos:
         self._trace("start", node)
         await self._cluster.start_node(node, port=port)
         self._stopped.discard(node)
+        for topic in self._cluster.topics:
+            for partition in topic.partitions:
+                # As if every replica had been restarted by now.
+                partition.log.producer_state.forget_all_but_last()
         late, self._late = self._late, []
         for plan in late:
             await self._create_late(plan)
@@ -201,7 +205,7 @@ class Chaos:
         for batch in lost:
             self.vanished.cut_off += found_in(topic, partition, batch.records())
         cut_off(partition, lost)
-        partition.elect(NO_LEADER)  # whoever waits for replicas is not served by another leader
+        partition.elect(NO_LEADER)  # ends requests that wait for replicas: another leader does not answer them
         self._cluster.alter_topic_configs(topic.name, {})  # the log follows its configs
         self._cluster.move_leader(topic.name, partition.index, node)
 

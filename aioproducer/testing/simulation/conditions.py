@@ -1,4 +1,4 @@
-"""The state of the network while nothing is wrong with it."""
+"""The properties of a network without faults."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Speed, sizes, and what differs between systems."""
+    """Speed, sizes, and differences between systems."""
 
     latency: float = 0.001
     """Seconds one way; each piece takes from half to one and a half of it."""
     bandwidth: float = 1e8
     """Bytes per second and connection, each way."""
     window: int = 256 * 1024
-    """Bytes sent and not yet read by the other side, each way."""
+    """Bytes that are sent, but not yet read by the other side, each way."""
     splits: float = 0.1
-    """How probable it is that what is sent at once does not arrive at once."""
+    """The probability that bytes sent together arrive in several pieces."""
     writes_later: bool = False
-    """Whether transports hand over what is written in the loop's next turn, as uvloop's do."""
+    """Whether transports write in the next turn of the loop, as those of uvloop do."""
     reset_drops_unread: bool = False
-    """Whether a reset makes bytes unreadable that arrived before it: some systems do that."""
+    """Whether a reset makes bytes unreadable that arrived before it, as on some systems."""
     dead_address: bool = False
-    """Whether names have another address besides, before the one that is listened on: nobody listens there."""
+    """Whether names resolve first to an address on which nobody listens."""

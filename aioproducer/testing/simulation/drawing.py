@@ -1,6 +1,6 @@
 """The scenario of a seed.
 
-Each thing that is drawn has a stream of its own, so that what is drawn in addition one day changes nothing else.
+Each thing that is drawn has its own random stream, so a new draw changes no other one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from aioproducer.testing.simulation.serializer import turn_around
 from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan, draw_applications, draw_work
 
 _SESSIONS_MS = (0, 300, 1000, 5000)
-"""Also those that end before brokers let anybody renew them: a second after the last time."""
+"""Some sessions are shorter than the second after which brokers let a client renew them."""
 AMPLE = {
     "delivery_timeout_ms": 120_000,
     "max_block_ms": 60_000,
@@ -39,7 +39,7 @@ AMPLE = {
     "parked_memory": 1 << 24,
     "retry_backoff_max_ms": 1000,
 }
-"""Configs that leave a record time for all that may happen to it."""
+"""Configs that give a record time to survive all faults."""
 _PASSWORD = "secret"
 _SASL = {
     "listeners": "SASL_PLAINTEXT://:0",
@@ -52,7 +52,7 @@ _SASL = {
 def draw(
     seed: int, kinds: Collection[str] = tuple(KINDS), *, rates: Mapping[str, float] | None = None, ample: bool = False
 ) -> Scenario:
-    """The scenario of a seed. Leaving kinds of faults out changes nothing else.
+    """The scenario of a seed. Leaving out kinds of faults changes nothing else.
 
     ``rates`` are those of kinds that strike with every seed, in place of drawn ones. ``ample``: as if the seed had
     drawn faults that pass and time for all of them.
@@ -73,7 +73,7 @@ def draw(
         of("config"), calm, slow=conditions.latency > 0.01, splits=broker_configs["message.max.bytes"] < 10_000
     )
     if ample or config["batch_size"] == LARGEST:
-        # Else a request may take longer than it may wait, and so again and again.
+        # Otherwise a request may exceed its time-out at every attempt.
         conditions = replace(conditions, bandwidth=1e8, window=256 * 1024)
     topics = _draw_topics(
         of("topics"), broker_configs["auto.create.topics.enable"], by_default=broker_configs["num.partitions"]
@@ -102,8 +102,8 @@ def draw(
         if not calm and of("slow lines").random() < 0.15:
             conditions = replace(conditions, bandwidth=SLOW_LINE, window=1000)
             config |= _draw_for_slow_lines(of("slow lines"))
-    told_of_records = release is NEWEST and "upgrades" not in drawn  # by brokers from Kafka 2.4 on
-    if not calm and not in_transactions and told_of_records and of("compaction").random() < 0.15:
+    records_are_named = release is NEWEST and "upgrades" not in drawn  # by brokers from Kafka 2.4 on
+    if not calm and not in_transactions and records_are_named and of("compaction").random() < 0.15:
         broker_configs["log.cleanup.policy"] = "compact"
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
@@ -141,7 +141,7 @@ def draw(
 
 
 def _with_reasons_to_forget(scenario: Scenario, old: float) -> Scenario:
-    """Producers rest for so long that brokers may forget them, and faults are not over before that."""
+    """A scenario in which producers rest until brokers may forget them, and in which faults last longer than that."""
     return replace(
         scenario,
         work=[replace(plan, rests=2, old=old) for plan in scenario.work],
@@ -152,7 +152,7 @@ def _with_reasons_to_forget(scenario: Scenario, old: float) -> Scenario:
 def _draw_rates(random: Random) -> dict[str, float]:
     if random.random() < 0.1:
         return {}
-    if random.random() < 0.4:  # few kinds, but these often
+    if random.random() < 0.4:  # few kinds, but often
         few = random.sample(list(KINDS), random.randint(1, 3))
         return {kind: 10 ** random.uniform(-1.3, -0.3) for kind in few}
     some = random.choice((0.15, 0.3, 0.5))
@@ -160,18 +160,18 @@ def _draw_rates(random: Random) -> dict[str, float]:
 
 
 def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool, ample: bool) -> dict[str, float]:
-    """Without what would be no fault, or one that nobody could stand."""
+    """Leaves out kinds that would have no effect, or that no producer can handle."""
     impossible = set()
     if old or "upgrades" in rates:
-        # Before topics had ids, clients could not tell a topic that was created anew from old news.
+        # Without topic ids clients cannot distinguish a topic that was created anew from old metadata.
         impossible.add("recreate")
     if in_transactions:
-        # A transaction of which the log has lost a part is not whole.
+        # A log that loses records makes transactions incomplete.
         impossible |= {"truncation", "retention", "expiry"}
     else:
         impossible.add("coordinators")
     if ample:
-        # Of a batch whose log has lost what it knew nobody can say any more whether it was there.
+        # Once a log has lost its producer state, nobody can know whether a batch was there.
         impossible |= {"truncation", "retention"} if old else {"truncation"}
     return {kind: rate for kind, rate in rates.items() if kind not in impossible}
 
@@ -201,7 +201,7 @@ def _draw_broker_configs(random: Random, calm: bool, replication: int) -> dict[s
 
 
 def _draw_sasl(random: Random, calm: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Configs of the producer and of the brokers, if clients have to authenticate."""
+    """Configs of the producer and of the brokers, if clients must authenticate."""
     if random.random() >= 0.1:
         return {}, {}
     config = {
@@ -214,7 +214,7 @@ def _draw_sasl(random: Random, calm: bool) -> tuple[dict[str, Any], dict[str, An
 
 
 def _draw_behaviour(random: Random, calm: bool) -> dict[str, Any]:
-    """Rules that take the place of others."""
+    """Configs that replace the default behaviour of the producer."""
     config: dict[str, Any] = {}
     if random.random() < 0.5:
         config["pipeline"] = "auto"
@@ -228,7 +228,7 @@ def _draw_behaviour(random: Random, calm: bool) -> dict[str, Any]:
 def choose_partition(
     topic: str, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None, partitions: Sequence[Any]
 ) -> int:
-    """A partitioner (partitioner.class) that now and then fails, or names a partition that there is not."""
+    """A partitioner (partitioner.class) that sometimes fails, or returns a partition that does not exist."""
     chosen = len(value_bytes or b"")
     if chosen % 41 == 40:
         raise ValueError("not this one")
@@ -257,7 +257,7 @@ def _draw_tasks(random: Random, producers: int, duration: float) -> list[WorkPla
 
 
 def _crowded(plan: WorkPlan, duration: float) -> WorkPlan:
-    """All of it for one partition, in batches of few records that are on their way together."""
+    """Sends all records to one partition, in small batches, several of which are in flight."""
     return replace(plan, records=120, burst=40, pause=min(plan.pause, duration / 3), waits=0.0)
 
 
@@ -313,7 +313,7 @@ def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[
 
 
 def _with_ample_time(config: dict[str, Any], promise: Promise) -> tuple[dict[str, Any], Promise]:
-    """Nothing that the producer can get over is a reason to give a record up: there are time, memory and attempts."""
+    """Gives the producer enough time, memory and attempts, so that only permanent errors fail a record."""
     scarce = {"retries", "partitioner_class"}
     if promise is Promise.AT_MOST_ONCE:
         scarce |= {"acks", "enable_idempotence"}
@@ -323,7 +323,7 @@ def _with_ample_time(config: dict[str, Any], promise: Promise) -> tuple[dict[str
 
 
 def _draw_for_slow_lines(random: Random) -> dict[str, Any]:
-    """Of all that is sent, only large records, and requests of many batches, take longer than they may wait."""
+    """Configs with which only large records, and requests of many batches, exceed their time-out."""
     return {
         "batch_size": random.choice((0, 120, 300)),
         "request_timeout_ms": 300,
@@ -333,13 +333,13 @@ def _draw_for_slow_lines(random: Random) -> dict[str, Any]:
 
 
 def _transactional(config: dict[str, Any]) -> dict[str, Any]:
-    """Without what a transactional producer refuses."""
+    """Leaves out the configs that a transactional producer refuses."""
     refused = {"acks", "enable_idempotence"}
     return {name: value for name, value in config.items() if name not in refused and (name, value) != ("retries", 0)}
 
 
 def _draw_codec(random: Random) -> str:
-    """Without the library of the one that is drawn, gzip."""
+    """A random codec; gzip if the library of the drawn one is missing."""
     name = random.choice(("none", "none", "none", "none", "gzip", "snappy", "lz4", "zstd"))
     try:
         check_codec(CompressionType.of(name))

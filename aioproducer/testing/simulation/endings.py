@@ -1,4 +1,4 @@
-"""How producers without transactions end, in each way that a scenario may have for it."""
+"""How producers without transactions end, in each way that a scenario may choose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aioproducer.testing.simulation.surroundings import Surroundings
 
 
 class Endings:
-    """Of all producers of a run."""
+    """Ends all producers of a run."""
 
     def __init__(self, around: Surroundings, producers: Producers) -> None:
         self._around = around
@@ -20,7 +20,7 @@ class Endings:
         self._random = stream(around.scenario.seed, "endings")
 
     async def early(self, number: int) -> None:
-        """It is closed while records are under way, at the scenario's time and in its way."""
+        """Ends a producer while records are under way, at the time and in the way of the scenario."""
         around, scenario, producer = self._around, self._around.scenario, self._producers[number]
         await asyncio.sleep(scenario.ends_at)
         began = around.loop.exact_time()
@@ -54,7 +54,7 @@ class Endings:
         self._producers.check_ended(number)
 
     async def after_all(self, number: int) -> None:
-        """All is well again: the producer still works, and ends in good order."""
+        """After all faults: the producer still works, and closes in order."""
         around, producer = self._around, self._producers[number]
         match self._random.randrange(3):
             case 0:
@@ -72,9 +72,9 @@ class Endings:
         self._producers.check_ended(number)
 
     async def _probe(self, number: int) -> None:
-        """Every partition takes records again, sooner or later."""
+        """Checks that every partition takes records again within the recovery time."""
         around = self._around
-        # What cannot cross a slow line stands in the way until it is given up.
+        # Batches that cannot cross a slow line block others until they expire.
         recovery = 5 * around.recovery if around.scenario.slow_lines else around.recovery
         for topic in around.cluster.topics:
             for partition in topic.partitions:
@@ -86,7 +86,7 @@ class Endings:
                     await asyncio.sleep(0.3)
 
     async def _try_once(self, number: int, topic: str, partition: int) -> str | None:
-        """What keeps a record from being delivered."""
+        """Sends a record; returns the failure if it is not delivered."""
         ledger = self._around.ledger
         entry = ledger.open(number, topic, {"partition": partition, "key": b"probe", "value": b"probe"})
         entry.as_it_is = "value_serializer" not in self._around.scenario.config
@@ -100,13 +100,12 @@ class Endings:
         return None if entry.metadata() is not None else f"{entry}: {entry.failure()}"
 
     async def _check_rest(self) -> None:
-        """With nothing to do, nothing is done but to authenticate again in time, and to ask for metadata now and then,
-        or, as Kafka's producer does, after each back-off if a topic is wanted that there is not. Who can reach nobody
-        tries to connect."""
+        """Checks that an idle producer does nothing but authenticate again, refresh metadata (for a missing topic after
+        each back-off, as in Kafka), and connect if it reaches no broker."""
         around, scenario = self._around, self._around.scenario
         for number in range(len(self._producers)):
             await wait_all(around.ledger.deliveries(number))
-        await asyncio.sleep(10)  # with acks=0 much may still be on its way
+        await asyncio.sleep(10)  # with acks=0 records may still be under way
         before = around.loop.steps
         await asyncio.sleep(5)
         wanting = any(plan.created_at == NEVER_CREATED for plan in scenario.topics)

@@ -1,4 +1,4 @@
-"""One end of a TCP connection, as the kernel has it."""
+"""One end of a TCP connection, as in the kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioproducer.testing.simulation.trace import Trace
 
 
 class Carrier(Protocol):
-    """What carries the bytes: the network."""
+    """The network that carries the bytes."""
 
     conditions: Conditions
     trace: Trace
@@ -24,16 +24,16 @@ class Carrier(Protocol):
     def time(self) -> float: ...
 
     def when(self, end: Endpoint, latency: float) -> float:
-        """When what leaves this end now gets to the other."""
+        """When bytes that leave this end now reach the other."""
 
     def pieces(self, count: int) -> list[int]:
         """The sizes in which ``count`` bytes travel."""
 
     def cut(self, end: Endpoint, count: int) -> int | None:
-        """How many of these bytes get through before the connection is severed; None if it is not."""
+        """How many of these bytes arrive before the connection is severed; None if it is not."""
 
     def look_at(self, end: Endpoint) -> None:
-        """This end may be ready."""
+        """Called when this end may be ready."""
 
     def written(self, end: Endpoint, data: memoryview) -> None: ...
 
@@ -59,7 +59,7 @@ class SocketUser(Protocol):
 
 
 class Endpoint:
-    """Bytes that are sent arrive at the peer in order, in pieces, later; and no more than the window at a time.
+    """Bytes arrive at the peer later, in order and in pieces; at most one window is under way.
 
     An end that is closed with bytes unread, or that gets bytes after, resets the connection, as TCP does. A connection
     that is *severed* carries nothing more, and both ends learn of it by a reset.
@@ -75,7 +75,7 @@ class Endpoint:
         self.transport: SocketUser | None = None
         self.closed = False
         self.lingers = True
-        """What was sent goes on its way when the socket is closed."""
+        """Whether bytes that were sent still arrive after the socket is closed."""
         self._network = network
         self._latency = latency
         self._arrived: deque[memoryview] = deque()
@@ -83,7 +83,7 @@ class Endpoint:
         self._eof = False
         self._reset = False
         self._severed = False
-        self._in_transit = 0  # bytes on their way to the peer
+        self._in_transit = 0  # bytes under way to the peer
         self._last_arrival = 0.0  # at the peer
         self._under_way: deque[tuple[float, float]] = (
             deque()
@@ -109,22 +109,22 @@ class Endpoint:
         return self._eof and not self._unread and not self._reset
 
     def look(self) -> None:
-        """Something may have become possible: the loop shall look."""
+        """Has the loop check this end, because it may have become ready."""
         if self.transport is not None:
             self._network.look_at(self)
 
     def written(self, data: memoryview) -> None:
-        """The process has written this; the kernel may get it later."""
+        """Called with the bytes that the process writes; the kernel may get them later."""
         if self.is_client:
             self._network.written(self, data)
 
     def buffered(self, size: int) -> None:
-        """After a write: so much has not been taken over."""
+        """Called after a write, with the number of bytes that the kernel has not accepted."""
         if self.is_client:
             self._network.buffered(self, size)
 
     def send(self, data: memoryview) -> int:
-        """How many bytes of it the kernel takes now."""
+        """Sends; returns how many bytes the kernel accepts now."""
         if self._reset or self.closed:
             raise BrokenPipeError(errno.EPIPE, "Broken pipe")
         count = min(self._room(), len(data))
@@ -166,9 +166,9 @@ class Endpoint:
         return bytes(buffer)
 
     def close(self) -> None:
-        """The process lets go of the socket. What it sent goes on its way, and then the end of the stream.
+        """Closes the socket. The bytes that were sent still arrive, and then the end of the stream.
 
-        Unless the socket lingers: then what is not on the line yet is dropped, and the connection reset.
+        Unless ``lingers``, bytes that are not on the line yet are dropped, and the connection is reset.
         """
         if self.closed:
             return
@@ -183,13 +183,13 @@ class Endpoint:
         self._network.at(self._when(), end)
 
     def reset(self) -> None:
-        """Nobody wants this connection."""
+        """Resets a connection that nobody accepts."""
         self.closed = True
         self._network.closed(self)
         self._network.at(self._when(), self.peer._get_reset)
 
     def sever(self) -> None:
-        """Something on the way has failed: nothing more gets through."""
+        """Cuts the line: nothing more arrives."""
         for end in (self, self.peer):
             if not end._severed:
                 end._severed = True
@@ -201,7 +201,7 @@ class Endpoint:
         return self._network.conditions.window - self._in_transit - self.peer._unread
 
     def _when(self, size: int = 0) -> float:
-        """When what is sent now arrives at the peer; never before what was sent earlier."""
+        """When bytes sent now arrive at the peer; never before earlier ones."""
         begins = max(self._network.when(self, self._latency), self._last_arrival)
         self._last_arrival = begins + size / self._network.conditions.bandwidth
         if size:
@@ -209,7 +209,7 @@ class Endpoint:
         return self._last_arrival
 
     def _drop_unsent(self) -> None:
-        """Of what was sent only that arrives which is on the line by now."""
+        """Drops the sent bytes that are not on the line yet."""
         self._dropped_from = self._network.time() + self._latency
         on_line = [arrives for begins, arrives in self._under_way if begins <= self._dropped_from]
         self._last_arrival = on_line[-1] if on_line else 0.0

@@ -55,8 +55,8 @@ KINDS: Mapping[str, str] = {
     "limits": "topics take larger or only smaller batches than before",
 }
 
-# What a broker answers instead of appending (``ReplicaManager``, ``LogValidator``, ``UnifiedLog``, ``KafkaApis``). What
-# it thinks of a batch's sequence is not among it: that follows from what it remembers of the producer.
+# Errors that a broker answers instead of appending (``ReplicaManager``, ``LogValidator``, ``UnifiedLog``,
+# ``KafkaApis``). Sequence errors are not among them: they follow from the producer state of the log.
 REFUSED_FOR_NOW = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -92,7 +92,7 @@ REFUSED_FOR_GOOD = (
     ErrorCode.INVALID_REQUEST,
     ErrorCode.UNKNOWN_SERVER_ERROR,
 )
-# What it answers after its own append (``DelayedProduce``: the replicas are late, or it leads no longer).
+# Errors after the broker's own append (``DelayedProduce``: the replicas are late, or the leader has changed).
 APPENDED = (
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -107,7 +107,7 @@ NO_PRODUCER_ID_FOR_NOW = (
     ErrorCode.REQUEST_TIMED_OUT,
 )
 NO_PRODUCER_ID_FOR_GOOD = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_SERVER_ERROR)
-# What any coordinator answers: its API alone, or both, may be tried again.
+# Errors that any coordinator answers: the call can be retried, alone or after a look-up of the coordinator.
 NO_COORDINATOR_FOR_NOW = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -125,32 +125,32 @@ NO_METADATA_FOR_GOOD = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_
 PRODUCE_SINCE_2_4 = 8
 """Brokers of older versions forget a producer when the last of its records is deleted (KIP-360)."""
 PRODUCE_SINCE_2_5 = 9
-"""Brokers of older versions refuse to go on with a producer that they do not know (KIP-360)."""
+"""Brokers of older versions refuse the next batch of a producer that they do not know (KIP-360)."""
 EXPIRATION_MS = 24 * 3600 * 1000
 """The default of ``producer.id.expiration.ms``."""
 FOR_GOOD = 0.1
-"""How many of the errors are not retriable."""
+"""The share of errors that are not retriable."""
 
 
 class SimulatedFaults(Faults, NetworkFaults):
-    """Strikes with the rate given for each kind, until it is :attr:`over`. ``late`` is in seconds: how late is late."""
+    """Faults at the rate of each kind, until :attr:`over` is set. ``late`` is the typical delay in seconds."""
 
     def __init__(self, random: Random, rates: Mapping[str, float], late: float, trace: Trace) -> None:
         self.over = False
         self.for_good = FOR_GOOD
         self.never_late: frozenset[ApiKey] = frozenset()
-        """APIs whose requests are handled when they come, or never."""
+        """APIs whose requests are handled on arrival or never."""
         self.fatal = False
-        """The producers were told something that no producer outlives."""
+        """Whether the producers got an error that makes them unusable."""
         self.on_batch: Callable[[Partition, RecordBatch], object] = lambda partition, batch: None
-        """Told of every batch before it is appended or refused."""
+        """Called with every batch before it is appended or refused."""
         self.releases = Releases()
         self.on_too_new: Callable[[str], object] = lambda what: None
-        """Told of requests in versions that the node does not have."""
+        """Called for requests in versions that the node does not support."""
         self.expiry = 0.0
         """Seconds after which a producer may be forgotten."""
         self.transaction: Callable[[str], TransactionMetadata | None] = lambda transactional_id: None
-        """What the coordinator knows of a transactional id."""
+        """Returns the coordinator's state of a transactional id."""
         self.now: Callable[[], float] = float
         self._written: dict[tuple[PartitionLog, int], float] = {}
         self._random = random
@@ -169,7 +169,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         return self._random.choice(codes)
 
     def _time(self) -> float:
-        """Mostly short, sometimes about the time after which a request counts as lost, or longer."""
+        """A delay: mostly short, sometimes about as long as the time-out of a request, or longer."""
         return self._random.choice((0.01, 0.1, 0.7, 1.0, 1.5)) * self._late * self._random.uniform(0.8, 1.2)
 
     # The network
@@ -190,7 +190,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         return self._outages.get(server[1], 0.0)
 
     def cut_off(self, port: int, until: float) -> None:
-        """Nothing gets to or from the broker on this port until then."""
+        """Cuts the broker on this port off from the network until then."""
         self._outages[port] = until
 
     # The brokers
@@ -207,7 +207,7 @@ class SimulatedFaults(Faults, NetworkFaults):
     def _edit(self, request: ReceivedRequest) -> Callable[[Any], object] | None:
         api_key = request.header.api_key
         if api_key == ApiKey.API_VERSIONS:
-            return partial(self.releases.told_by, request.node_id)
+            return partial(self.releases.limit_response, request.node_id)
         if api_key == ApiKey.INIT_PRODUCER_ID and "epochs" in self._rates and not self.over:
             return partial(self._use_up_epochs, request)
         return None
@@ -234,7 +234,7 @@ class SimulatedFaults(Faults, NetworkFaults):
             return RequestFault(code=self._one_of(NO_PRODUCER_ID_FOR_NOW))
         fault = RequestFault(
             unanswered=self.strikes("unanswered"),
-            # In time: what a broker has received over a connection it handles within request.timeout.ms of its end.
+            # A broker handles received requests within request.timeout.ms of the end of their connection.
             handled_after=min(self._time(), 0.9 * self._late)
             if self.strikes("queue") and api_key not in self.never_late
             else 0.0,
@@ -244,7 +244,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         return None if fault == RequestFault() else fault
 
     def _garbage(self) -> bytes:
-        """A frame that is too long or has a negative length, one that answers no request, the beginning of one."""
+        """A frame that is too long, has a negative length, answers no request, or is incomplete."""
         random = self._random
         size, body = random.choice(
             (
@@ -262,7 +262,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         return self.strikes("garbage")
 
     def clock_jump(self) -> float:
-        """By how many seconds the wall clock is off from now on, or 0 if nothing changes."""
+        """The new offset of the wall clock in seconds, or 0 if it stays as it is."""
         return self._random.uniform(-300, 300) if self.strikes("clock") else 0.0
 
     def on_append(
@@ -283,7 +283,7 @@ class SimulatedFaults(Faults, NetworkFaults):
     def _append_fault(self, repeated: bool) -> AppendFault:
         kind = self._random.random()
         if repeated and kind < 0.2:
-            # It knows that it has the batch, but no longer where.
+            # The broker knows that it has the batch, but not at which offset.
             return AppendFault(ErrorCode.DUPLICATE_SEQUENCE_NUMBER, appended=True)
         if kind < 0.4:
             for_good = self._random.random() < self.for_good
@@ -293,8 +293,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         return AppendFault(self._one_of(REFUSED_FOR_NOW), appended=False)
 
     def _forget(self, log: PartitionLog, batch: RecordBatch) -> None:
-        """The batch's producer, if it has been idle for long. Kafka does so some time later, when it looks at all of
-        them."""
+        """Forgets the batch's producer if it was idle for long. Kafka does so later, when it checks all producers."""
         producer_id = batch.producer_id
         last, now = self._written.get((log, producer_id)), self.now()
         self._written[log, producer_id] = now
@@ -304,11 +303,11 @@ class SimulatedFaults(Faults, NetworkFaults):
             log.producer_state.expire(producer_id)
 
     def _wrote_old_records(self, log: PartitionLog, batch: RecordBatch) -> bool:
-        """Whether the last batch is too old by its timestamp: for Kafka, a producer was idle since that.
+        """Whether the last batch has an old timestamp: Kafka considers its producer idle since then.
 
-        Not if this is a batch that is in the log, or of an epoch before the log's: no producer can keep a broker that
-        has forgotten it from appending such a batch again. Nor where logs are cut off: one that ends with old records
-        then, and forgets their producer, takes any batch first.
+        False for a batch that is in the log, and for one of an earlier epoch: a broker that has forgotten the producer
+        appends such a batch again, and no producer can prevent that. False also where logs are cut off: a log may then
+        end with old records, forget their producer, and take any batch first.
         """
         if "truncation" in self._rates:
             return False
@@ -321,8 +320,8 @@ class SimulatedFaults(Faults, NetworkFaults):
         return entry.batches[-1].timestamp < EPOCH_MS + self.now() * 1000 - EXPIRATION_MS
 
     def _unknown_producer(self, node_id: int) -> AppendFault | None:
-        """What a broker answers that knows nothing of the producer of a batch that is not its first: before Kafka 2.5
-        it said so, since then it takes the batch."""
+        """The answer to a later batch of a producer that the broker does not know: an error before Kafka 2.5; since
+        then the broker appends the batch."""
         if self.releases.newest(node_id, ApiKey.PRODUCE) >= PRODUCE_SINCE_2_5:
             return None
         return AppendFault(ErrorCode.UNKNOWN_PRODUCER_ID, appended=False)
@@ -343,7 +342,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         metadata = self.transaction(key)
         committed = metadata is not None and metadata.state is TransactionState.COMPLETE_COMMIT
         if committed and code is ErrorCode.TRANSACTION_ABORTABLE:
-            return ErrorCode.NONE  # asked again to commit, it knows that it has done so
+            return ErrorCode.NONE  # a repeated commit gets the same answer as the first
         return code
 
     def partitions(self, node_id: int, topic: Topic) -> int:

@@ -1,4 +1,4 @@
-"""An interceptor that counts: what goes through it ends in it, once, and as whoever sent it is told."""
+"""An interceptor that counts: every record that it sees ends there once, with the outcome that its sender gets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioproducer.types import Headers, ProducerRecord, TopicPartition
 
 
 class CountingInterceptor(ProducerInterceptor):
-    """Of one producer. Now and then it raises, which must harm nobody."""
+    """The interceptor of one producer. It sometimes raises, which must not affect anything."""
 
     def __init__(self, producer: int, random: Random) -> None:
         self._producer = producer
@@ -46,14 +46,14 @@ class CountingInterceptor(ProducerInterceptor):
             raise CallbackRaised
 
     def check(self, ledger: Ledger, violations: Violations) -> None:
-        """When the producer is closed."""
+        """Checks the counts after the producer is closed."""
         if self._closed != 1:
             violations.add("interceptors are closed once", f"that of producer {self._producer}: {self._closed} times")
         for number in self._sent.keys() | self._ends.keys():
             ends = self._ends.get(number, [])
             if (self._sent[number], len(ends)) != (1, 1):
                 violations.add(
-                    "what is intercepted ends once",
+                    "every intercepted record ends once",
                     f"{ledger.entries[number]} was sent {self._sent[number]} times and ended {len(ends)} times",
                 )
         for entry in ledger.entries:
@@ -62,12 +62,12 @@ class CountingInterceptor(ProducerInterceptor):
 
     def _check_end(self, entry: Entry, violations: Violations) -> None:
         if entry.delivered:
-            return  # a bulk send tells no metadata that could be compared
-        told = entry.metadata() or entry.failure()
+            return  # a bulk send returns no metadata to compare with
+        expected = entry.metadata() or entry.failure()
         for end in self._ends.get(entry.number, []):
             if isinstance(end, RecordMetadata):
-                same = end == told
+                same = end == expected
             else:  # a delivery's error is the one that was raised, and a DeliveryError besides
-                same = isinstance(told, type(end)) and str(end) == str(told)
+                same = isinstance(expected, type(end)) and str(end) == str(expected)
             if not same:
-                violations.add("interceptors are told the truth", f"{end!r} of {entry}, which ended with {told!r}")
+                violations.add("interceptors see how records end", f"{end!r} of {entry}, which ended with {expected!r}")

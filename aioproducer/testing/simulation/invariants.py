@@ -1,4 +1,4 @@
-"""What must be true of a run: compares what the producers said with what is in the logs."""
+"""What must be true of a run: compares the reports of the producers with the logs."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from aioproducer.testing.simulation.violations import Violations
 from aioproducer.types import TimestampType
 
 FORGETTING = ("codes", "recreate", "windows", "limits", "truncation", "retention", "expiry")
-"""Kinds of faults after which brokers may miss sequences, or not recognise batches, though no batch was given up."""
+"""Faults after which brokers may miss sequences, or not recognise batches, although no batch was given up."""
 
 
 class BatchWatch:
-    """A batch that is sent again is sent again byte for byte; unless it was split, which gives it another length."""
+    """A retry has the same bytes as the first attempt, unless the batch was split, which changes its length."""
 
     def __init__(self, violations: Violations) -> None:
         self._violations = violations
@@ -57,7 +57,7 @@ class BatchWatch:
 
 
 class WireWatch(Watch):
-    """No connection has more produce requests unanswered than it may, nor more bytes waiting for the socket than its
+    """No connection has more unanswered produce requests than allowed, nor more bytes waiting for the socket than its
     high-water mark and one more request."""
 
     def __init__(self, scenario: Scenario, violations: Violations) -> None:
@@ -90,7 +90,7 @@ class WireWatch(Watch):
     def read(self, end: Endpoint, data: memoryview) -> None:
         unanswered = self._unanswered[end]
         for _ in self._responses[end].feed(data):
-            if unanswered:  # else it is garbage
+            if unanswered:  # otherwise the answer is garbage
                 unanswered.popleft()
 
 
@@ -102,7 +102,7 @@ class _Frames:
         self._missing = 0
 
     def feed(self, data: memoryview) -> Iterator[int]:
-        while data and self._missing >= 0:  # after a size that is none there is nothing to follow
+        while data and self._missing >= 0:  # a negative size ends the stream of frames
             begun = self._begun
             take = 6 - len(begun) if len(begun) < 6 else self._missing
             part, data = data[:take], data[take:]
@@ -118,25 +118,25 @@ class _Frames:
 
 
 def check_end(entry: Entry, cluster: EmbeddedCluster, violations: Violations) -> None:
-    """As soon as a record has ended: if it is said to be in the log, it is in the log by now."""
+    """Checks a record as soon as it has ended: an acknowledged record is in the log by now."""
     metadata = entry.metadata()
     if metadata is None or metadata.offset < 0:
         return
     log = cluster.log(metadata.topic, metadata.partition)
     if metadata.offset >= log.log_end_offset:
-        violations.add("what is acknowledged is in the log", f"{entry} beyond {log.log_end_offset}")
+        violations.add("acknowledged records are in the log", f"{entry} beyond {log.log_end_offset}")
 
 
 def check_counts(ledger: Ledger, producer: int, metrics: MetricsSnapshot, violations: Violations) -> None:
-    """When a producer is closed, its metrics agree with what it said of each record.
+    """When a producer is closed, its metrics agree with the outcomes of its records.
 
-    A record that was withdrawn, as nobody waited for it any more, may count as failed or not.
+    A record that was withdrawn, because nobody waited for it any more, may count as failed or not.
     """
     acknowledged = failed = either = 0
     for entry in ledger.entries:
         refused = entry.bulk is None and isinstance(entry.failure(), IllegalStateException)
         if entry.producer != producer or refused:
-            continue  # what is refused was never its record
+            continue  # the producer never took the record
         if entry.acknowledged():
             acknowledged += 1
         elif entry.delivery is None and isinstance(entry.failure(), ProducerFencedException):
@@ -147,13 +147,15 @@ def check_counts(ledger: Ledger, producer: int, metrics: MetricsSnapshot, violat
             failed += 1
     for name, count in (("record-delivered-total", acknowledged), ("record-error-total", failed)):
         if not count <= metrics[name] <= count + either:
-            violations.add("metrics tell the truth", f"{name} of producer {producer} is {metrics[name]}, not {count}")
+            violations.add(
+                "metrics count every record", f"{name} of producer {producer} is {metrics[name]}, not {count}"
+            )
 
 
 def check(
     scenario: Scenario, ledger: Ledger, topics: Iterable[Topic], vanished: Vanished, violations: Violations
 ) -> None:
-    """After the run. ``topics`` are all there have ever been, deleted ones too."""
+    """Checks the logs after the run. ``topics`` are all that ever existed, also deleted ones."""
     logs = [vanished.whole(topic, partition) for topic in topics for partition in topic.partitions]
     copies, lost = _by_number(chain.from_iterable(logs)), _by_number(vanished.cut_off)
     late = _with_time_outs(ledger.entries)
@@ -180,7 +182,7 @@ def _by_number(found: Iterable[Found]) -> dict[int, list[Found]]:
 
 
 def _with_time_outs(entries: Iterable[Entry]) -> set[object]:
-    """The partitions for which one of these was given up as its time was over; it may still be on its way."""
+    """The partitions of the records that expired; these may still be under way."""
     failures = [entry.failure() for entry in entries]
     return {
         one.topic_partition for one in failures if isinstance(one, TimeoutException) and isinstance(one, DeliveryError)
@@ -203,7 +205,7 @@ def _check_ends(scenario: Scenario, entry: Entry, late: set[object], slow: set[o
     elif scenario.ample and not (
         _may_fail(scenario, entry)
         or _behind(entry, slow, TimeoutException)
-        # A batch that may still arrive behind one that was given up is never sent under another epoch.
+        # A batch that may still arrive behind an expired one is never sent under another epoch.
         or _behind(entry, late, OutOfOrderSequenceException)
     ):
         violations.add("nothing fails that could be delivered", f"{entry}: {entry.failure()}")
@@ -215,27 +217,27 @@ def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> Non
         if entry.transaction is None and not _may_fail(scenario, entry):
             violations.add("without faults everything is delivered", f"{entry}: {failure}")
     elif entry.accepted_at is not None and entry.ended_at is not None:
-        # As if all were for one partition, and each had a request of its own, after one for a batch that was split.
+        # The limit assumes one partition, and for each record its own request and one for a batch that was split.
         records = sum(work.records for work in scenario.work)
         limit = 1 + scenario.milliseconds("linger_ms") + records * (8 * scenario.conditions.latency + 0.001)
         violations.in_time(f"without faults {entry}", entry.accepted_at, entry.ended_at, limit)
 
 
 def _may_fail(scenario: Scenario, entry: Entry) -> bool:
-    """Whether the record has not failed, or has failed for a reason that lies in itself."""
+    """Whether the record has not failed, or has failed for a reason of its own."""
     failure = entry.failure()
     if failure is None:
         return True
     if isinstance(failure, BufferExhaustedException):
-        return not entry.awaited or entry.left  # with ample time whoever awaits a record is only held up
+        return not entry.awaited or entry.left  # with ample time a task that awaits a record only waits longer
     if isinstance(failure, IllegalStateException | SerializationException):
         return True
     if isinstance(failure, InvalidRecordException):
         return scenario.compacts and entry.record.key is None
     if isinstance(failure, RecordTooLargeException):
-        return _may_be_too_large(scenario, entry)  # else its batch would have been split
+        return _may_be_too_large(scenario, entry)  # otherwise its batch would have been split
     if entry.cancelled or (entry.parked and entry.awaited):
-        return True  # withdrawn if whoever awaited it was cancelled
+        return True  # withdrawn if the task that awaited it was cancelled
     if isinstance(failure, TimeoutException) and scenario.faults_until > scenario.milliseconds("delivery_timeout_ms"):
         return True  # faults last longer than the record
     if isinstance(failure, UnknownProducerIdException):
@@ -253,7 +255,7 @@ def _behind(entry: Entry, partitions: set[object], error: type[KafkaError]) -> b
 
 
 def _size_alone(entry: Entry) -> int:
-    """Bytes of the record in a batch of its own, at most, if it is not compressed."""
+    """The largest size in bytes of an uncompressed batch with this record alone."""
     key, value = entry.record.key, entry.record.value
     return BATCH_OVERHEAD + record_size_upper_bound(
         -1 if key is None else len(key), -1 if value is None else len(value), entry.record.headers
@@ -261,14 +263,14 @@ def _size_alone(entry: Entry) -> int:
 
 
 def _may_be_too_slow(scenario: Scenario, entry: Entry) -> bool:
-    """Whether the record, alone in its batch, may take longer to cross the line than its request may wait."""
+    """Whether the record, alone in its batch, may take longer to cross the line than the time-out of its request."""
     return _size_alone(entry) * 3 > scenario.conditions.bandwidth * scenario.milliseconds("request_timeout_ms")
 
 
 def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
-    """Whether the record may be too large even if it is alone in its batch."""
+    """Whether the record may be too large even alone in its batch."""
     size = _size_alone(entry)
-    # What cannot be compressed becomes a little larger; beside its records a batch takes memory for its bookkeeping.
+    # Incompressible data becomes a little larger, and a batch also takes memory for its bookkeeping.
     more = 0 if scenario.config["compression_type"] == "none" else 64
     by_brokers = min(LIMITS) if "limits" in scenario.rates else scenario.largest_batch
     return (
@@ -281,7 +283,7 @@ def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
 def _check_copies(
     scenario: Scenario, entry: Entry, copies: list[Found], lost: list[Found], violations: Violations
 ) -> None:
-    """``lost`` are copies that were in a log: what was acknowledged may be one of them, and none is one too many."""
+    """``lost`` are copies that a log no longer has. One of them may be the acknowledged one; none is a duplicate."""
     record = entry.record
     for found in (*copies, *lost):
         if (found.topic, found.record.key, found.record.value) != (record.topic, record.key, entry.value) or (
@@ -289,12 +291,12 @@ def _check_copies(
         ):
             violations.add("records arrive as they were sent", f"{entry} is {found.record} at {found}")
         if record.partition not in (None, found.partition):
-            violations.add("records go where they were meant to go", f"{entry} is at {found}")
+            violations.add("records are in the chosen partition", f"{entry} is at {found}")
         given = None if scenario.log_append_time else record.timestamp_ms
         if given not in (None, found.record.timestamp_ms):
             violations.add("records keep their timestamps", f"{entry} has {found.record.timestamp_ms} at {found}")
     metadata = entry.metadata()
-    different = {found.topic_id for found in copies}  # what a topic had before it was created anew does not count
+    different = {found.topic_id for found in copies}  # a topic that was created anew may have a copy in each log
     once = scenario.calm or (scenario.promise is not Promise.AT_LEAST_ONCE and not scenario.forgets_with_records)
     if len(copies) > len(different) and once:
         violations.add("no record is there twice", f"{entry} is at {copies}")
@@ -303,20 +305,20 @@ def _check_copies(
             if scenario.calm and not copies and scenario.largest_batch > scenario.config["batch_size"] + LARGE + 4096:
                 violations.add("without faults everything is in the log", entry)
         elif not any(_fits(scenario, entry, found) for found in (*copies, *lost)):
-            violations.add("what is acknowledged is in the log, where it is said to be", f"{entry} is at {copies}")
+            violations.add("acknowledged records are where their metadata says", f"{entry} is at {copies}")
     elif entry.delivered:
         if not (copies or lost) and scenario.config.get("acks") != "0":
-            violations.add("what is acknowledged is in the log", entry)
+            violations.add("acknowledged records are in the log", entry)
     elif copies or lost:
         failure, where = entry.failure(), copies or lost
         if isinstance(failure, DeliveryError) and failure.outcome is Outcome.NOT_SENT:
-            violations.add("what is said not to be sent is not in the log", f"{entry} is at {where}: {failure}")
+            violations.add("records reported as not sent are not in the log", f"{entry} is at {where}: {failure}")
         elif failure is not None and not isinstance(failure, DeliveryError):
-            violations.add("what was refused is not in the log", f"{entry} is at {where}: {failure}")
+            violations.add("refused records are not in the log", f"{entry} is at {where}: {failure}")
 
 
 def _fits(scenario: Scenario, entry: Entry, found: Found) -> bool:
-    """Whether the record in the log is the one that the metadata speaks of."""
+    """Whether the metadata describes this record of the log."""
     metadata = entry.metadata()
     assert metadata is not None
     if (metadata.topic, metadata.partition) != (found.topic, found.partition):
@@ -328,17 +330,17 @@ def _fits(scenario: Scenario, entry: Entry, found: Found) -> bool:
     if (metadata.offset, metadata.serialized_key_size, metadata.serialized_value_size) != (found.record.offset, *sizes):
         return False
     if scenario.log_append_time and metadata.timestamp_type is TimestampType.CREATE_TIME:
-        return True  # appended in the very millisecond of its last record, which looks like a duplicate's answer
+        return True  # appended in the millisecond of its last record, which looks like the answer to a duplicate
     return metadata.timestamp_ms == found.record.timestamp_ms
 
 
 def _check_order(scenario: Scenario, ledger: Ledger, log: list[Found], violations: Violations) -> None:
-    """The records of a producer stand in a log in the order in which they were sent; so do those of a bulk send, among
-    which others may have been sent. A topic that was created anew has new logs.
+    """A log has the records of a producer in the order of sending. The records of a bulk send have their own order,
+    because other records may be sent between them. A topic that was created anew has new logs.
 
-    A producer whose epochs are used up continues with another id, which does not fence what is still on its way under
-    the former one: a batch that was given up, or a copy of one that was appended. A log that is cut off before the
-    batch takes the copy. Where brokers forget producers with their records, a batch may be there twice.
+    A producer without epochs left continues with another id, which does not fence batches under way with the former
+    one: an expired batch, or a copy of an appended one. A log that is cut off before the batch takes the copy. Where
+    brokers forget producers with their records, a batch may be there twice.
     """
     last: dict[object, Found] = {}
     seen: set[int] = set()
@@ -360,15 +362,15 @@ def _check_order(scenario: Scenario, ledger: Ledger, log: list[Found], violation
 
 
 def _is_late_copy(scenario: Scenario, entry: Entry, found: Found) -> bool:
-    """Whether the record was cut off where it was acknowledged, and this is an earlier attempt to send it."""
+    """Whether this is an earlier attempt of a record whose acknowledged copy was cut off."""
     metadata = entry.metadata()
     return "truncation" in scenario.rates and metadata is not None and metadata.offset != found.record.offset
 
 
 def _check_gaps(scenario: Scenario, ledger: Ledger, violations: Violations) -> None:
-    """Brokers miss sequences only after a batch was given up, or if they say so though it is not true.
+    """Brokers miss sequences only after a batch was given up, or if a fault makes them report a gap.
 
-    Where retries are counted, a batch may be given up for a gap that an earlier one makes and that would close.
+    Where retries are limited, a batch may fail because of a gap that an earlier one leaves for a time.
     """
     if "retries" in scenario.config or not scenario.rates.keys().isdisjoint(FORGETTING):
         return
@@ -397,7 +399,7 @@ def _check_order_of_offsets(ledger: Ledger, violations: Violations) -> None:
 
 
 def _check_keys(scenario: Scenario, ledger: Ledger, copies: dict[int, list[Found]], violations: Violations) -> None:
-    """A key's records are in one partition, as long as the topic has as many partitions as it had."""
+    """The records of a key are in one partition, as long as the topic keeps its number of partitions."""
     fixed = {plan.name for plan in scenario.topics if not scenario.may_change_its_size(plan)}
     partitions: dict[tuple[UUID, bytes], tuple[int, Entry]] = {}
     for entry in ledger.entries:

@@ -1,4 +1,4 @@
-"""Every record that was handed to a producer, and what the producer said became of it."""
+"""Every record that was handed to a producer, and the outcome that the producer reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aioproducer.testing.simulation.transactions import Transaction
 from aioproducer.types import Headers, ProducerRecord
 
 NUMBER = "number"
-"""The header that tells which record it is."""
+"""The header with the record's number."""
 
 
 class Entry:
@@ -58,23 +58,23 @@ class Entry:
         self.error: KafkaError | None = None
         """What ``enqueue`` raised."""
         self.cancelled = False
-        """An ``enqueue`` that was cancelled: nobody knows what became of the record."""
+        """Whether ``enqueue`` was cancelled: the outcome of the record is unknown."""
         self.awaited = False
         self.left = False
-        """The task that awaited it was cancelled."""
+        """Whether the task that awaited the record was cancelled."""
         self.bulk: object = None
         """The bulk send it belongs to, if any; its records are in order among themselves."""
         self.delivered = False
-        """A bulk send told so; it tells no metadata of single records."""
+        """Whether a bulk send reported the record as delivered; it returns no metadata of single records."""
         self.as_it_is = True
-        """No serializer makes another value of its value."""
+        """Whether the value is sent without a serializer."""
         self.watched = False
         self.ends = 0
         self.ended_at: float | None = None
 
     @property
     def value(self) -> bytes | None:
-        """As it should be in the log."""
+        """The value as it should be in the log."""
         value: bytes | None = self.record.value
         return value if self.as_it_is or value is None else value[::-1]
 
@@ -82,7 +82,7 @@ class Entry:
         return self.delivery is None or self.delivery.done()
 
     def metadata(self) -> RecordMetadata | None:
-        """Of a record that was acknowledged."""
+        """The metadata of a record that was acknowledged."""
         if self.delivery is None or not self.delivery.done() or self.delivery.exception() is not None:
             return None
         return self.delivery.result()
@@ -96,7 +96,7 @@ class Entry:
         return self.delivery.exception() if self.delivery.done() else None
 
     def outcome(self) -> str:
-        """In a few words, for the trace."""
+        """The outcome in a few words, for the trace."""
         metadata = self.metadata()
         if metadata is not None:
             return f"{metadata.topic}-{metadata.partition}@{metadata.offset}"
@@ -120,7 +120,7 @@ class Ledger:
     def __init__(self, clock: Callable[[], float], trace: Trace) -> None:
         self.entries: list[Entry] = []
         self.transactions: dict[int, Transaction] = {}
-        """By producer, the one that is open or was last."""
+        """The open or last transaction of each producer."""
         self.on_end: Callable[[Entry], object] = lambda entry: None
         self._clock = clock
         self._trace = trace
@@ -135,11 +135,11 @@ class Ledger:
         return entry
 
     def let_go(self) -> None:
-        """Of the deliveries, which lead back to here: compiled ones are not looked at by the garbage collector."""
+        """Drops the deliveries, which refer back to the ledger: the garbage collector does not visit compiled ones."""
         for entry in self.entries:
             entry.delivery = None
             if entry.error is not None:
-                entry.error.__traceback__ = None  # a frame of it may have the delivery
+                entry.error.__traceback__ = None  # one of its frames may hold the delivery
 
     def accepted(self, entry: Entry, delivery: Delivery, *, parked: bool, watched: bool) -> None:
         entry.delivery = delivery
@@ -157,11 +157,11 @@ class Ledger:
         self.on_end(entry)
 
     def deliveries(self, producer: int) -> list[Delivery]:
-        """Of the records that one producer took."""
+        """The deliveries of the records that one producer took."""
         return [entry.delivery for entry in self.entries if entry.producer == producer and entry.delivery is not None]
 
     def pending(self, producer: int) -> list[Entry]:
-        """Accepted and not ended."""
+        """The entries of one producer that were accepted and have not ended."""
         return [entry for entry in self.entries if entry.producer == producer and not entry.settled()]
 
 

@@ -1,4 +1,4 @@
-"""What is left on the loop when all producers are closed: nothing may be."""
+"""Checks that nothing is left on the loop when all producers are closed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aioproducer.testing.simulation.surroundings import Surroundings
 
 
 def check_nothing_left(around: Surroundings) -> None:
-    """No task, connection or timer but the brokers', which still run."""
+    """Checks that only the brokers, which still run, have tasks, connections or timers."""
     names = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     tasks = [name for name in names if not name.startswith("data-plane-kafka-")]
     if tasks:

@@ -1,4 +1,4 @@
-"""A port on the network in memory, for who accepts connections one by one."""
+"""A port on the network in memory, for servers that accept connections one by one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SimulatedListening:
         self._open = True
 
     def connected(self, endpoint: Endpoint) -> None:
-        """A client's connection has been made; by now the port may have been closed."""
+        """Called with each client's connection; the port may have been closed meanwhile."""
         if not self._open:
             endpoint.reset()
             return
@@ -46,7 +46,7 @@ class SimulatedListening:
 
 
 async def listen_on_network(host: str, port: int, *, backlog: int, receive_buffer: int) -> SimulatedListening:
-    """``broker.network.listening_socket.listen`` on the network of the loop that runs; any number may wait."""
+    """``broker.network.listening_socket.listen`` on the network of the running loop; any number of clients may wait."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, SimulatedLoop)
     address = await loop.network.resolve(host)

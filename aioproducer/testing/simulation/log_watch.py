@@ -14,7 +14,7 @@ from aioproducer.testing.simulation.workload import CallbackRaised
 
 @contextmanager
 def watched_log(trace: Trace, violations: Violations) -> Iterator[None]:
-    """What is logged goes into the trace, and nowhere else; an exception that is only logged is a violation, too."""
+    """Writes log records into the trace, and nowhere else. An exception that is only logged is a violation."""
     logger = logging.getLogger("aioproducer")
     handler = _LogWatch(trace, violations)
     propagate, level = logger.propagate, logger.level
@@ -39,5 +39,5 @@ class _LogWatch(logging.Handler):
         message = record.getMessage()
         self._trace("log", record.name, message)
         if record.exc_info and not isinstance(record.exc_info[1], CallbackRaised):
-            told = "".join(traceback.format_exception(record.exc_info[1]))
-            self._violations.add("no exception is lost", f"{message}\n{told}")
+            details = "".join(traceback.format_exception(record.exc_info[1]))
+            self._violations.add("no exception is lost", f"{message}\n{details}")

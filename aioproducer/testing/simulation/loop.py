@@ -1,4 +1,4 @@
-"""An event loop in which time is a number, and a seed decides whatever asyncio leaves open."""
+"""An event loop in which time is a number, and a seed decides everything that asyncio leaves open."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 EPOCH_MS = 1_700_000_000_000
-"""What record timestamps count from: the loop's time 0, in milliseconds since 1970."""
+"""The record timestamp of the loop's time 0, in milliseconds since 1970."""
 
 _TURNS_PER_SECOND = 4000
-"""Steps that a loop may take besides ``max_steps``: a task that asks again after each back-off does not spin."""
+"""Additional turns per second of virtual time: a task that retries after each back-off does not count as spinning."""
 
 
 class Stuck(Exception):
-    """The simulation cannot go on, or would go on for ever; the message says which."""
+    """The simulation cannot continue, or would never end; the message says which."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """asyncio's own scheduling over a clock that jumps to whatever comes next, and a :class:`Network` in memory.
+    """asyncio's own scheduling over a clock that jumps to the next event, and a :class:`Network` in memory.
 
-    What asyncio promises holds: ``call_soon`` is first come first served, a timer never fires early, bytes of one
-    connection come in order. What it leaves open is drawn from ``random``: the order in which sockets are found ready,
-    how late a timer fires, and, with the probability ``stalls`` per turn, for how long the loop is held up.
-    ``collects``: garbage is collected all the time, so that a task that nobody holds on to is gone.
-    ``coarse``: its clock has whole milliseconds and a delay is rounded to them, as in uvloop: a timer may fire early.
+    The loop keeps asyncio's promises: ``call_soon`` is first come, first served, a timer never fires early, and the
+    bytes of a connection arrive in order. ``random`` decides what asyncio leaves open: the order in which sockets are
+    ready, how late a timer fires, and, with the probability ``stalls`` per turn, for how long the loop is held up.
+    ``collects``: garbage is collected all the time, so a task without references disappears. ``coarse``: the clock has
+    whole milliseconds and rounds delays to them, as in uvloop, so a timer may fire early.
     """
 
     def __init__(
@@ -76,21 +76,21 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return math.floor(now * 1000) / 1000 if self.coarse else now
 
     def exact_time(self) -> float:
-        """Seconds, for whoever watches. A look at a clock takes a microsecond, so that no two agree by chance."""
+        """The time in seconds. Reading the clock takes a microsecond, so no two readings agree by chance."""
         self._now += 1e-6
         return self._now
 
     @property
     def now(self) -> float:
-        """The time, without looking at the clock."""
+        """The time, without reading the clock."""
         return self._now
 
     def hold(self, seconds: float) -> None:
-        """Time passes, and the loop does not turn: somebody computes."""
+        """Moves time on without a turn of the loop, as a computation does."""
         self._now += seconds
 
     def at(self, when: float, callback: Callable[[], object]) -> None:
-        """``callback()`` at that time, before anything else: the world outside the loop goes on."""
+        """Calls ``callback()`` at that time, before anything else, as an event outside the loop."""
         self._event_count += 1
         heapq.heappush(self._events, (when, self._event_count, callback))
 
@@ -105,13 +105,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return super().call_at(when, callback, *args, context=context)
 
     def timers(self) -> list[asyncio.TimerHandle]:
-        """Those that are still to fire."""
+        """The timers that have not fired yet."""
         return [timer for timer in self._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]
 
-    # What BaseEventLoop asks of its selector
+    # The interface of a selector, for BaseEventLoop
 
     def select(self, timeout: float | None) -> list[asyncio.Handle]:
-        """Moves time on to the next thing that happens, at most by ``timeout``; returns what is to be called."""
+        """Moves time on to the next event, at most by ``timeout``; returns the callbacks of ready sockets."""
         self.steps += 1
         if self.steps > self.max_steps + _TURNS_PER_SECOND * (self._now - self._began):
             raise Stuck(f"the loop has turned {self.steps} times: something spins")
@@ -149,12 +149,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         pass  # there are no other threads
 
-    # What is asked of the world
+    # Threads and network
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Calls ``func`` at once; how long it took is drawn."""
+        """Calls ``func`` at once; its duration is drawn."""
         future: asyncio.Future[T] = self.create_future()
         try:
             result = func(*args)
@@ -205,9 +205,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
 
 class SimulatedClock:
-    """The loop's time, for who stamps records (``aioproducer.timing.clock.Clock``).
+    """The loop's time for record timestamps (``aioproducer.timing.clock.Clock``).
 
-    ``jump()`` says by how many seconds the wall clock is off from now on, or 0.
+    ``jump()`` returns the new offset of the wall clock in seconds, or 0 for no change.
     """
 
     def __init__(self, loop: SimulatedLoop, jump: Callable[[], float]) -> None:

@@ -1,4 +1,4 @@
-"""A network in memory: names, listeners, connections, and what goes wrong with them."""
+"""A network in memory: names, listeners, connections, and their faults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Listener(Protocol):
     """A listener on a port."""
 
     def connected(self, end: Endpoint, /) -> None:
-        """A client has connected; this is the server's end."""
+        """Called with the server's end of each new connection."""
 
 
 _CLIENT = "10.0.0.1"
@@ -31,7 +31,7 @@ _NEVER = 127.0
 
 
 class Fate(Enum):
-    """What becomes of an attempt to connect."""
+    """The result of an attempt to connect."""
 
     ARRIVE = "arrive"
     REFUSED = "refused"
@@ -40,39 +40,39 @@ class Fate(Enum):
 
 
 class NetworkFaults:
-    """Nothing goes wrong. Override what shall."""
+    """A network without faults; a subclass overrides the methods of its faults."""
 
     def connecting(self, host: str) -> Fate:
-        """A client connects."""
+        """Called when a client connects."""
         return Fate.ARRIVE
 
     def cut(self, end: Endpoint, count: int) -> int | None:
-        """So many bytes are sent from this end; if not None, the connection is severed after that many of them."""
+        """Called when ``count`` bytes are sent; unless None, the connection is severed after that many of them."""
         return None
 
     def unreachable_until(self, server: Address) -> float:
-        """Until when nothing gets to or from a server; what is under way arrives then."""
+        """When a server becomes reachable; bytes under way arrive then."""
         return 0.0
 
 
 class Watch:
-    """Told of the bytes that clients write and read."""
+    """Sees the bytes that clients write and read."""
 
     def written(self, end: Endpoint, data: memoryview) -> None:
-        """The client has written this, be it to the kernel or to the transport's buffer."""
+        """Called with the bytes that a client writes, to the kernel or to the transport's buffer."""
 
     def read(self, end: Endpoint, data: memoryview) -> None:
-        """The client has read this."""
+        """Called with the bytes that a client reads."""
 
     def buffered(self, end: Endpoint, size: int) -> None:
-        """After a write: so much waits in the client's transport."""
+        """Called after a write, with the number of bytes that wait in the client's transport."""
 
 
 class Scheduler(Protocol):
     """The loop, as the network uses it."""
 
     def at(self, when: float, callback: Callable[[], object], /) -> None:
-        """Calls back when time has come to ``when``."""
+        """Calls back at the time ``when``."""
 
     def exact_time(self) -> float:
         """The time in seconds."""
@@ -83,7 +83,7 @@ class Scheduler(Protocol):
 
 
 class Network:
-    """Made before its loop."""
+    """Connects clients and servers in memory. It is created before its loop."""
 
     def __init__(self, random: Random, conditions: Conditions, faults: NetworkFaults, trace: Trace) -> None:
         self.conditions = conditions
@@ -109,7 +109,7 @@ class Network:
         self._loop.at(when, callback)
 
     def when(self, end: Endpoint, latency: float) -> float:
-        """When what leaves this end now gets to the other."""
+        """When bytes that leave this end now reach the other."""
         server = end.peer.address if end.is_client else end.address
         return max(self._loop.exact_time() + self._vary(latency), self.faults.unreachable_until(server))
 
@@ -131,7 +131,7 @@ class Network:
         self._changed[end] = None
 
     def ready(self) -> list[Callable[[], object]]:
-        """What to call for the sockets that are ready, in any order, as a selector has it."""
+        """The callbacks of ready sockets, in a random order, as a selector returns them."""
         found: list[list[Callable[[], object]]] = []
         for end in list(self._changed):
             transport = end.transport
@@ -153,10 +153,10 @@ class Network:
         self.open.pop(end, None)
         self._changed.pop(end, None)
 
-    # What is seen of the bytes, and goes wrong with them
+    # Watching and severing connections
 
     def cut(self, end: Endpoint, count: int) -> int | None:
-        """How many of these bytes get through before the connection is severed; None if it is not."""
+        """How many of these bytes arrive before the connection is severed; None if it is not."""
         return self.faults.cut(end, count)
 
     def written(self, end: Endpoint, data: memoryview) -> None:
@@ -171,14 +171,14 @@ class Network:
     # Names and listeners
 
     async def resolve(self, host: str) -> str:
-        """A name's address: any name has one."""
+        """The address of a name; every name has one."""
         if host.replace(".", "").isdigit():
             return host
         await asyncio.sleep(self._vary(self.conditions.latency))
         return self._addresses.setdefault(host, f"10.0.1.{len(self._addresses) + 1}")
 
     async def addresses(self, host: str) -> list[str]:
-        """What a client is told of a name."""
+        """The addresses that a client gets for a name."""
         address = await self.resolve(host)
         return [_DEAD, address] if self.conditions.dead_address and address != host else [address]
 
@@ -197,7 +197,7 @@ class Network:
     # Connecting
 
     async def connect(self, host: str, port: int) -> Endpoint:
-        """The client's end of a new connection; OSError if there is none."""
+        """The client's end of a new connection; raises OSError if it cannot be made."""
         fate = self.faults.connecting(host)
         self._connections += 1
         attempt = _Attempt(self, self._connections, (host, port), self._loop.create_future())
@@ -254,7 +254,7 @@ class _Attempt:
         return max(self._network.time() + latency, self._network.faults.unreachable_until(self._server))
 
     def arrived(self) -> None:
-        """At the server."""
+        """The attempt reaches the server."""
         listener = self._network.listener(self._server)
         if listener is None:
             self._network.at(self.when(), self.refused)

@@ -1,4 +1,4 @@
-"""The producers of a run: how each begins, and what must be true of one that has been closed."""
+"""The producers of a run: how each begins, and what must be true of a closed one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioproducer.testing.simulation.surroundings import Surroundings
 
 
 class Producers:
-    """By number, in the order in which they were made; made when the cluster runs."""
+    """The producers by number, in the order of their creation; they are created when the cluster runs."""
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
@@ -29,10 +29,10 @@ class Producers:
         return self._producers[number]
 
     async def start(self, **more: Any) -> int:
-        """Makes one with the scenario's config and ``more``, and returns its number."""
+        """Creates a producer with the scenario's config and ``more``; returns its number."""
         around, scenario = self._around, self._around.scenario
         number = len(self._producers)
-        # By default the id counts all producers of the process, and the bytes of a replay would differ.
+        # The default id counts all producers of the process, so the bytes of a replay would differ.
         config = {"client_id": f"producer-{number}", **scenario.config, **more}
         config["bootstrap_servers"] = self._bootstrap_servers
         if scenario.intercepts:
@@ -46,7 +46,7 @@ class Producers:
         return number
 
     async def near_the_end_of_sequences(self, number: int) -> None:
-        """It has sent nothing yet, and is about to: a few records on, sequences begin again with 0."""
+        """Sets the sequences of a new producer so that they soon start again from 0."""
         producer, random = self._producers[number], stream(self._around.scenario.seed, f"sequences {number}")
         for plan in self._around.scenario.topics:
             with contextlib.suppress(KafkaError):
@@ -57,13 +57,13 @@ class Producers:
                     queue.sequences.next_sequence = (1 << 31) - 1 - random.randrange(50)
 
     def check_ended(self, number: int) -> None:
-        """It is closed: every record has ended."""
+        """Checks a closed producer: every record has ended."""
         pending = self._around.ledger.pending(number)
         if pending:
             self._around.violations.add("close leaves no record pending", pending)
 
     def check_metrics(self, number: int) -> None:
-        """It is closed: nothing is held, and the counts are those of the records."""
+        """Checks a closed producer: it holds no memory, and its counts are those of the records."""
         violations = self._around.violations
         metrics = self._producers[number].metrics()
         held = metrics["buffer-total-bytes"] - metrics["buffer-available-bytes"]
@@ -73,10 +73,10 @@ class Producers:
             )
         for name in ("parked-records", "waiting-threads", "requests-in-flight"):
             if metrics[name]:
-                violations.add("metrics tell the truth", f"{name} of producer {number} is {metrics[name]}")
+                violations.add("metrics count every record", f"{name} of producer {number} is {metrics[name]}")
         check_counts(self._around.ledger, number, metrics, violations)
 
     def check_interceptors(self) -> None:
-        """All are closed."""
+        """Checks the interceptors after all producers are closed."""
         for interceptor in self._interceptors:
             interceptor.check(self._around.ledger, self._around.violations)

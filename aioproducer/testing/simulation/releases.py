@@ -1,4 +1,4 @@
-"""Releases of Kafka, as far as a producer notices; and brokers that are replaced by others, as in a rolling upgrade."""
+"""Releases of Kafka, as far as a producer notices them, and rolling upgrades from one to another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 
 Release = Mapping[int, int]
-"""The newest version that a broker has of an API; of others the newest there is."""
+"""The newest version of each API that a broker supports; APIs that are not listed have no limit."""
 
 _APIS = (
     ApiKey.PRODUCE,
@@ -31,16 +31,16 @@ OLD: tuple[Release, ...] = tuple(
         (10, 12, 4, 4, 3, 3),  # 3.7
     )
 )
-"""They know only the first protocol of transactions."""
+"""Releases with only the first protocol of transactions."""
 
 _WITH_THE_SECOND = (NEWEST, BEFORE_KIP_1269)
 
 
 class Releases:
-    """What each node says it is. The cluster itself is of the newest release; nodes say less of themselves.
+    """The release that each node announces. The cluster itself is of the newest release; nodes announce fewer versions.
 
-    All are ``first`` in the beginning. With ``upgrades`` the second protocol of transactions is finalized only when all
-    nodes know it, and none is replaced by one that does not after that.
+    All nodes begin with ``first``. With ``upgrades`` the second protocol of transactions is finalized when all nodes
+    know it; after that no node is replaced by one that does not.
     """
 
     def __init__(self, first: Release = NEWEST, *, upgrades: bool = False) -> None:
@@ -49,21 +49,21 @@ class Releases:
         self._finalized = not upgrades
 
     def newest(self, node_id: int, api_key: int) -> int:
-        """The newest version of an API that the node has."""
+        """The newest version of an API that the node supports."""
         return self._of.get(node_id, self._first).get(api_key, 1 << 15)
 
     def choose(self, random: Random) -> Release:
-        """One that a node may be replaced by now."""
+        """A release to which a node may change now."""
         return random.choice(_WITH_THE_SECOND if self._finalized else (*_WITH_THE_SECOND, *OLD))
 
     def replaced(self, node_id: int, release: Release, nodes: Iterable[int]) -> None:
-        """While the node was stopped; ``nodes`` are all there are."""
+        """Called while the node is stopped; ``nodes`` are all nodes of the cluster."""
         self._of[node_id] = release
         if all(self._of.get(node, self._first) in _WITH_THE_SECOND for node in nodes):
             self._finalized = True
 
-    def told_by(self, node_id: int, response: ApiVersionsResponse) -> None:
-        """Makes what a node says of itself what its release would say."""
+    def limit_response(self, node_id: int, response: ApiVersionsResponse) -> None:
+        """Reduces the answer of a node to what its release supports."""
         response.api_keys = [
             ApiVersion(api.api_key, api.min_version, min(api.max_version, self.newest(node_id, api.api_key)))
             for api in response.api_keys

@@ -1,4 +1,4 @@
-"""What came of a run."""
+"""The report of a run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from aioproducer.testing.simulation.scenario import Scenario
 
 @dataclass(slots=True)
 class Report:
-    """What came of a seed."""
+    """The violations, the counts and the trace of one seed."""
 
     scenario: Scenario
     violations: list[str]
     digest: str
-    """Of the trace: equal for equal runs."""
+    """The hash of the trace: equal for equal runs."""
     trace: list[str] = field(repr=False)
     records: int
     acknowledged: int

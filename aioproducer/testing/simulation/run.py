@@ -1,4 +1,4 @@
-"""One seed, from its scenario to what was found."""
+"""One seed, from its scenario to its report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def simulate(
     ample: bool = False,
     keep_trace: bool = False,
 ) -> Report:
-    """Runs a seed with these kinds of faults, in no real time to speak of; see :func:`draw`."""
+    """Runs a seed with these kinds of faults, without waiting in real time; see :func:`draw`."""
     return play(draw(seed, kinds, rates=rates, ample=ample), keep_trace=keep_trace)
 
 
@@ -48,8 +48,8 @@ def play(scenario: Scenario, *, keep_trace: bool = False) -> Report:
 
 @contextmanager
 def _garbage_of_its_own() -> Iterator[None]:
-    """Garbage is collected when the run wants it, since what is collected when would differ from run to run; and what
-    was there before the run is not looked at."""
+    """Collects garbage only when the run asks for it, because automatic collections would differ from run to run.
+    Objects from before the run are left alone."""
     collecting = gc.isenabled()
     gc.disable()
     gc.freeze()
@@ -63,7 +63,7 @@ def _garbage_of_its_own() -> Iterator[None]:
 
 
 class _Run:
-    """A cluster, producers and their users on a loop of their own; see :func:`play`."""
+    """A cluster, producers and their users on their own loop; see :func:`play`."""
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
@@ -109,12 +109,12 @@ class _Run:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            around.violations.add("nothing unforeseen happens", "".join(traceback.format_exception(error)))
+            around.violations.add("a run raises no unexpected error", "".join(traceback.format_exception(error)))
         finally:
             self._clear_up()
 
     def _longest(self) -> float:
-        """Seconds that nothing takes, even if each record waits for the one before."""
+        """Seconds within which a run ends, even if each record waits for the one before."""
         scenario = self._around.scenario
         longest = sum(map(scenario.milliseconds, ("max_block_ms", "delivery_timeout_ms")))
         records = [work.records for work in scenario.work]
@@ -125,7 +125,7 @@ class _Run:
         raise Stuck("something is waited for that does not come")
 
     def _clear_up(self) -> None:
-        """Nothing of a run, failed or not, may show up in the next one."""
+        """Cleans up, so that no run, failed or not, affects the next one."""
         loop = self._around.loop
         left = asyncio.all_tasks(loop)
         loop.set_exception_handler(lambda loop, context: None)
@@ -142,8 +142,8 @@ class _Run:
 
     def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        told = "".join(traceback.format_exception(error)) if error is not None else ""
-        self._around.violations.add("no exception is lost", f"{context['message']}\n{told}")
+        details = "".join(traceback.format_exception(error)) if error is not None else ""
+        self._around.violations.add("no exception is lost", f"{context['message']}\n{details}")
 
     # On the loop
 
@@ -157,10 +157,10 @@ class _Run:
             await (self._applications(producers) if around.scenario.applications else self._tasks(producers))
             producers.check_interceptors()
             check_nothing_left(around)
-            await asyncio.sleep(10)  # what is still on its way to the brokers arrives
+            await asyncio.sleep(10)  # bytes under way to the brokers arrive
 
     async def _tasks(self, producers: Producers) -> None:
-        """Some that send, and each producer's end."""
+        """Runs the users that send, and ends each producer."""
         scenario, loop = self._around.scenario, self._around.loop
         for _ in range(scenario.producers):
             number = await producers.start()
@@ -190,7 +190,7 @@ class _Run:
         await Work(scenario, plan, producer, around.ledger, around.violations, around.loop, random).run()
 
     async def _applications(self, producers: Producers) -> None:
-        """Some that work in transactions."""
+        """Runs the applications that work in transactions."""
         around, scenario, loop = self._around, self._around.scenario, self._around.loop
         for topic in (INPUT, CONSUMED):
             self._chaos.create(topic)
@@ -206,7 +206,7 @@ class _Run:
         if stream(scenario.seed, "probe").random() < 0.7:
             for application in applications:
                 await application.probe()
-        # A request that brokers handle late may still begin one.
+        # A late request may still begin a transaction.
         longest = max(ENOUGH_MS, *(plan.timeout_ms for plan in scenario.applications)) / 1000
         await asyncio.sleep(1 + longest + scenario.milliseconds("request_timeout_ms"))
         check_all_ended(around.cluster, around.violations)

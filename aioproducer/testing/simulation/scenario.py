@@ -1,4 +1,4 @@
-"""What there is to know of a run beforehand: the cluster, the producers' configs, what they do, what goes wrong."""
+"""Everything about a run that is known before it: the cluster, the configs, the work and the faults."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan
 LARGE = 2000
 """How much larger than a batch a large record may be, in bytes."""
 LARGEST = 1 << 20
-"""A batch.size that nothing but large records fill."""
+"""A batch.size that only large records fill."""
 LIMITS = (300, 500, 2000)
-"""What the largest batch of a topic may be changed to, in bytes."""
+"""The values to which a topic's largest batch may be changed, in bytes."""
 SLOW_LINE = 10_000
-"""Bytes a second of a line that some records take too long to cross."""
+"""Bytes per second of a line that some records take too long to cross."""
 NEVER_CREATED = math.inf
-"""When a topic is created that never is."""
+"""The time of creation of a topic that is never created."""
 KEYS = [b"a", b"b", b"c", b"d", b"e", None, None, None]
 
 
 class Promise(Enum):
-    """What the producer's configs promise of each record."""
+    """The guarantee that the producer's configs give for each record."""
 
     EXACTLY_ONCE = "exactly once, in order"
     AT_LEAST_ONCE = "at least once if acknowledged"
@@ -47,7 +47,7 @@ class Ending(Enum):
 
 
 def stream(seed: int, what: str) -> Random:
-    """A source of randomness of its own for each thing that is random: one more draw here changes nothing there."""
+    """A separate random stream for each thing that is drawn, so a new draw changes no other one."""
     return Random(f"{seed} {what}")
 
 
@@ -56,12 +56,12 @@ class TopicPlan:
     name: str
     partitions: int
     created_at: float
-    """Seconds after the start; negative if brokers create it when they are asked for it."""
+    """Seconds after the start; negative if brokers create the topic automatically."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """All there is to know before the run; times in seconds after its start."""
+    """All decisions of a run; times are seconds after its start."""
 
     seed: int
     nodes: int
@@ -72,7 +72,7 @@ class Scenario:
     config: dict[str, Any]
     intercepts: bool
     wraps: bool
-    """Sequences begin where they soon come to their end."""
+    """Sequences begin near their end."""
     promise: Promise
     work: list[WorkPlan]
     ending: Ending
@@ -80,11 +80,11 @@ class Scenario:
     close_timeout: float
     conditions: Conditions
     applications: list[ApplicationPlan]
-    """In place of producers and work: everything is written in transactions."""
+    """Applications in place of producers and work; all records are written in transactions."""
     transaction_version: int
-    """The protocol of transactions, as the cluster has finalized it; before 2 it is the first one."""
+    """The finalized ``transaction.version``; below 2 it means the first protocol."""
     release: Release
-    """What brokers are, in the beginning if they are going to be replaced."""
+    """The release of the brokers; with upgrades, the release that they begin with."""
     racks: list[str | None]
     old_nodes: list[int]
     """Brokers before KIP-1269, among newer ones."""
@@ -93,9 +93,9 @@ class Scenario:
     coarse: bool
     """The clock has whole milliseconds, as uvloop's."""
     calm: bool
-    """Nothing goes wrong and times are generous, so everything has to be delivered."""
+    """There are no faults and times are generous, so everything must be delivered."""
     ample: bool = False
-    """What goes wrong passes, and times are generous, so everything has to be delivered, sooner or later."""
+    """All faults pass and times are generous, so everything must be delivered sooner or later."""
     rates: dict[str, float] = field(default_factory=dict)
     faults_until: float = 0.0
 
@@ -106,25 +106,25 @@ class Scenario:
 
     @property
     def largest_batch(self) -> int:
-        """What brokers take, in bytes."""
+        """The largest batch that brokers take, in bytes."""
         return int(self.broker_configs["message.max.bytes"])
 
     @property
     def slow_lines(self) -> bool:
-        """A large record may take longer to cross a line than its request may take."""
+        """A large record may take longer to cross a line than the time-out of its request."""
         return self.ample and self.conditions.bandwidth == SLOW_LINE
 
     def may_change_its_size(self, plan: TopicPlan) -> bool:
-        """Whether the topic may have another number of partitions one day: because it grows, or because a broker that
-        creates it anew, as it is asked for it, knows no number but its own."""
+        """Whether the topic's number of partitions may change: the topic grows, or a broker creates it anew
+        automatically, with its default number."""
         configs = self.broker_configs
         anew = "recreate" in self.rates and configs["auto.create.topics.enable"]
         return "growth" in self.rates or (anew and plan.partitions != configs["num.partitions"])
 
     @property
     def mixes_logs(self) -> bool:
-        """Requests name topics by their names, so of those under way while a topic is created anew, the first may reach
-        the old log and the second the new one. With one at a time none is under way with another.
+        """Requests name topics by name. While a topic is created anew, the first of two requests under way may reach
+        the old log and the second the new one. With one request in flight this cannot happen.
         """
         by_name = (
             self.release.get(ApiKey.PRODUCE, FIRST_WITH_TOPIC_IDS) < FIRST_WITH_TOPIC_IDS or "upgrades" in self.rates
@@ -138,28 +138,28 @@ class Scenario:
 
     @property
     def forgets_with_records(self) -> bool:
-        """Brokers before Kafka 2.5 forget a producer with the last of its records. They append a batch again that they
-        had appended and deleted, if they are of a newer release by then.
+        """Brokers before Kafka 2.5 forget a producer with the last of its records. After an upgrade they may append a
+        batch again that they had appended and deleted.
         """
         return "retention" in self.rates and ("upgrades" in self.rates or bool(self.release))
 
     @property
     def reuses_offsets(self) -> bool:
-        """A log may end before an offset that a record had."""
+        """Whether a log may use offsets again that records had."""
         return not self.rates.keys().isdisjoint(("recreate", "truncation"))
 
     @property
     def expiry(self) -> float:
-        """Seconds after which brokers forget a producer that writes nothing. It is more than its batches may take that
-        were sent together: Kafka's default is a day."""
+        """Seconds after which brokers forget a producer that writes nothing. Batches sent together take less time than
+        that: Kafka's default is a day."""
         return 1 + 2 * self.milliseconds("delivery_timeout_ms")
 
     def users(self, transactional_id: str) -> int:
-        """How many applications have it."""
+        """The number of applications with this transactional id."""
         return sum(plan.transactional_id == transactional_id for plan in self.applications)
 
     def milliseconds(self, name: str) -> float:
-        """A config in seconds."""
+        """A config in milliseconds, as seconds."""
         return float(self.config[name]) / 1000
 
     def describe(self) -> list[str]:

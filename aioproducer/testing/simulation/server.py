@@ -27,7 +27,7 @@ class SimulatedServer(asyncio.AbstractServer):
         return (ListeningSocket((self.host, self.port)),) if self._serving else ()
 
     def connected(self, endpoint: Endpoint) -> None:
-        """A client's connection has been made; by now the server may have been closed."""
+        """Called with each client's connection; the server may have been closed meanwhile."""
         if not self._serving:
             endpoint.reset()
             return
@@ -36,9 +36,9 @@ class SimulatedServer(asyncio.AbstractServer):
 
     def _closed(self, transport: SimulatedTransport) -> None:
         del self._open[transport]
-        self._tell()
+        self._wake_waiters()
 
-    def _tell(self) -> None:
+    def _wake_waiters(self) -> None:
         if not self._serving and not self._open:
             for waiter in self._waiters:
                 if not waiter.done():
@@ -50,7 +50,7 @@ class SimulatedServer(asyncio.AbstractServer):
         return loop
 
     async def start_serving(self) -> None:
-        """It serves from the beginning."""
+        """Does nothing: the server accepts connections from the beginning."""
 
     async def serve_forever(self) -> None:
         await self._loop.create_future()
@@ -62,7 +62,7 @@ class SimulatedServer(asyncio.AbstractServer):
         if self._serving:
             self._serving = False
             self._loop.network.unlisten(self.host, self.port)
-            self._tell()
+            self._wake_waiters()
 
     async def wait_closed(self) -> None:
         if self._serving or self._open:
@@ -72,7 +72,7 @@ class SimulatedServer(asyncio.AbstractServer):
 
 
 class ListeningSocket:
-    """What a server tells of its socket."""
+    """The socket of a server, with its address."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address

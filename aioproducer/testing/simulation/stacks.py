@@ -1,4 +1,4 @@
-"""Who waits for what, in words: where each task stands."""
+"""The places where tasks wait, in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def who_waits(loop: asyncio.AbstractEventLoop) -> list[str]:
-    """A line for each task: its name, and from outside in the places where it awaits."""
+    """A line for each task: its name, and the places where it awaits, outermost first."""
     tasks = sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name())
     return [f"{task.get_name()}: {' > '.join(_places(task.get_coro()))}" for task in tasks]
 

@@ -1,4 +1,4 @@
-"""What a scenario is played on: a cluster on a network in memory, a loop, and what is written down of it all."""
+"""The parts that a scenario runs on: a cluster on a network in memory, a loop, the ledgers and the trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOST = "kafka"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What everything in a run shares."""
+    """The parts that everything in a run shares."""
 
     scenario: Scenario
     trace: Trace
@@ -39,7 +39,7 @@ class Surroundings:
 
     @staticmethod
     def of(scenario: Scenario, *, keep_trace: bool) -> Surroundings:
-        """Made anew for a run; no node of the cluster has been started."""
+        """Creates the parts of a run; no node of the cluster is started yet."""
         seed = scenario.seed
         trace = Trace(keep=keep_trace)
         stalls = scenario.rates.get("stalls", 0.0) / 10
@@ -52,9 +52,9 @@ class Surroundings:
         if scenario.ample:
             faults.for_good = 0.0
         faults.releases = Releases(scenario.release if upgrades else NEWEST, upgrades=upgrades)
-        faults.on_too_new = partial(violations.add, "a broker is asked for nothing that it does not have")
+        faults.on_too_new = partial(violations.add, "requests have versions that their broker supports")
         if scenario.transaction_version < 2 or upgrades:
-            # With the first protocol what is late may get into the next transaction: that is why there is a second.
+            # With the first protocol a late request may affect the next transaction; the second one prevents that.
             faults.never_late = frozenset({ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
         faults.on_batch = BatchWatch(violations)
         network = Network(stream(seed, "network"), scenario.conditions, faults, trace)
@@ -88,11 +88,11 @@ class Surroundings:
 
     @property
     def recovery(self) -> float:
-        """Seconds after the faults in which everything works again: back-offs may have become long."""
+        """Seconds after the faults within which everything works again: back-offs may have become long."""
         return 30 + 3 * self.scenario.milliseconds("socket_connection_setup_timeout_max_ms")
 
     def closed_in_time(self, began: float, allowed: float | None = None) -> None:
-        """``close`` has ended now: within ``allowed`` seconds, or when all that it waits for must have ended."""
+        """Checks that ``close`` has ended within ``allowed`` seconds, or in the time of the work that it waits for."""
         if allowed is None:
             names = ("max_block_ms", "delivery_timeout_ms", "request_timeout_ms")
             allowed = sum(map(self.scenario.milliseconds, names))

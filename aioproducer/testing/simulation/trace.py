@@ -1,4 +1,4 @@
-"""What happened, in order: the same seed must give the same trace."""
+"""The events of a run, in order: the same seed must give the same trace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 
 class Trace:
-    """Events with the time they happened at. Their hash is always kept, their lines on demand."""
+    """Events with their times. Their hash is always kept, their lines on demand."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.clock: Callable[[], float] = lambda: 0.0

@@ -1,4 +1,4 @@
-"""What must be true of transactions: what a ``read_committed`` consumer sees is what users were told."""
+"""What must be true of transactions: a ``read_committed`` consumer sees what was reported to the users."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from aioproducer.testing.simulation.violations import Violations
 
 
 def read_committed(log: PartitionLog) -> Iterator[Record]:
-    """The records that a consumer with that isolation level is given, found as it finds them: by the list of aborted
-    transactions that a fetch comes with, and the markers."""
+    """The records that a consumer with this isolation level gets. It finds them by the list of aborted transactions in
+    the answer to a fetch, and by the markers."""
     aborted = sorted(log.aborted_transactions(0, log.last_stable_offset), key=lambda one: one.first_offset)
     hidden: set[int] = set()
     for batch in log.batches():
@@ -31,7 +31,7 @@ def read_committed(log: PartitionLog) -> Iterator[Record]:
 
 
 def check_all_ended(cluster: EmbeddedCluster, violations: Violations) -> None:
-    """When every time-out of a transaction is over, none is open."""
+    """Checks that no transaction is open after the time-out of every transaction."""
     for partition in _partitions(cluster):
         log = partition.log
         if log.last_stable_offset != log.high_watermark:
@@ -49,7 +49,7 @@ def check_transactions(
     deleted: Iterable[Topic],
     violations: Violations,
 ) -> None:
-    """After the run. What was in a topic that was ``deleted`` nobody reads any more, nor misses."""
+    """Checks the transactions after the run. Records in a ``deleted`` topic cannot be read, and are not missed."""
     visible: set[int] = set()
     gone = {
         number_of(record.headers)
@@ -69,7 +69,7 @@ def check_transactions(
             entries[entry.transaction].append(entry)
     for transaction in transactions.transactions:
         _Judged(transaction, entries[transaction], visible, gone, cluster, violations).check(
-            fenced=transactions.fenced(transaction.life, _asked_at(transaction)),
+            fenced=transactions.fenced(transaction.life, _requested_at(transaction)),
             calm=scenario.calm and scenario.users(transaction.life.transactional_id) < 2,
         )
 
@@ -79,12 +79,12 @@ def _partitions(cluster: EmbeddedCluster) -> Iterator[Partition]:
         yield from topic.partitions
 
 
-def _asked_at(transaction: Transaction) -> float:
-    return float("inf") if transaction.commit_asked_at is None else transaction.commit_asked_at
+def _requested_at(transaction: Transaction) -> float:
+    return float("inf") if transaction.commit_requested_at is None else transaction.commit_requested_at
 
 
 def _check_lives(partition: Partition, seen: Iterable[Entry], violations: Violations) -> None:
-    """Nothing of an older producer comes after something of a newer one."""
+    """No record of an older producer comes after one of a newer producer."""
     last: dict[str, Life] = {}
     for entry in seen:
         if entry.transaction is None:
@@ -92,13 +92,13 @@ def _check_lives(partition: Partition, seen: Iterable[Entry], violations: Violat
         life = entry.transaction.life
         before = last.setdefault(life.transactional_id, life)
         if before.is_newer_than(life):
-            violations.add("who is fenced writes nothing", f"{entry} of {life} is in {partition} after {before}")
+            violations.add("a fenced producer writes nothing", f"{entry} of {life} is in {partition} after {before}")
         else:
             last[life.transactional_id] = life
 
 
 class _Judged:
-    """One transaction, and what is seen of it."""
+    """One transaction, and the part of it that a consumer sees."""
 
     def __init__(
         self,
@@ -122,10 +122,10 @@ class _Judged:
         transaction = self._transaction
         if transaction.end is End.COMMITTED:
             self._check_committed()
-        elif transaction.end is End.ABORTED or transaction.commit_asked_at is None or fenced:
+        elif transaction.end is End.ABORTED or transaction.commit_requested_at is None or fenced:
             if self._seen or self._offset_there:
                 self._add("nothing of a transaction that was not committed is read", self._seen or "its offset")
-            if calm and not fenced and transaction.commit_asked_at is not None:
+            if calm and not fenced and transaction.commit_requested_at is not None:
                 self._check_calm()
         elif self._seen or self._offset_there:
             self._check_whole()
@@ -148,7 +148,7 @@ class _Judged:
     def _check_calm(self) -> None:
         if not any(
             entry.cancelled
-            or entry.left  # withdrawn, perhaps
+            or entry.left  # may have been withdrawn
             or isinstance(entry.failure(), RecordTooLargeException | BufferExhaustedException | TimeoutException)
             for entry in self._entries
         ):
@@ -163,6 +163,6 @@ def _accepted(entry: Entry) -> bool:
 
 
 def _failed(entry: Entry) -> bool:
-    """Its sender was told so by the record's delivery, also if it was the sender who withdrew it."""
-    told = entry.delivery is not None or entry.bulk is not None
-    return told and entry.failure() is not None
+    """The record's delivery reported a failure to its sender, also if the sender had withdrawn the record."""
+    reported = entry.delivery is not None or entry.bulk is not None
+    return reported and entry.failure() is not None

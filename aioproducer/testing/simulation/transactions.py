@@ -10,7 +10,7 @@ from aioproducer.types import TopicPartition
 
 
 class End(Enum):
-    """What a user was told."""
+    """How a transaction ended, as reported to its user."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -22,7 +22,7 @@ class Life:
 
     transactional_id: str
     producer: int
-    init_asked_at: float
+    init_requested_at: float
     initialized_at: float | None = None
     closing: bool = False
     """It is being closed, so anything that is asked of it may be refused."""
@@ -30,7 +30,9 @@ class Life:
     def is_newer_than(self, other: Life) -> bool:
         """Whether it has taken over from the other, for sure."""
         before = other.initialized_at
-        return self.transactional_id == other.transactional_id and before is not None and self.init_asked_at >= before
+        return (
+            self.transactional_id == other.transactional_id and before is not None and self.init_requested_at >= before
+        )
 
 
 @dataclass(eq=False, slots=True)
@@ -39,18 +41,18 @@ class Transaction:
 
     number: int
     life: Life
-    commit_asked_at: float | None = None
+    commit_requested_at: float | None = None
     """From then on it may be committed; None: never."""
     end: End | None = None
-    """None: the user was not told, or not for sure."""
+    """None: nothing was reported to the user, or nothing certain."""
     group: str = ""
     offset: TopicPartition | None = None
     offset_taken: bool = False
-    """The user was told that the offset is a part of the transaction."""
+    """The offset was reported to the user as a part of the transaction."""
 
     def __repr__(self) -> str:
-        told = "undetermined" if self.end is None else self.end.value
-        return f"transaction {self.number} of {self.life.transactional_id} (producer {self.life.producer}, {told})"
+        ending = "undetermined" if self.end is None else self.end.value
+        return f"transaction {self.number} of {self.life.transactional_id} (producer {self.life.producer}, {ending})"
 
 
 @dataclass(slots=True)

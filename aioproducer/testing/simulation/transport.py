@@ -16,7 +16,7 @@ _READ_AT_ONCE = 256 * 1024
 
 
 class FakeSocket:
-    """Takes every option. The one that it obeys is SO_LINGER, which is used to drop what was not sent yet."""
+    """Accepts every option, but only SO_LINGER has an effect: it drops bytes that were not sent yet."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -36,10 +36,10 @@ class FakeSocket:
 
 
 class SimulatedTransport(asyncio.Transport):
-    """As ``asyncio.selector_events._SelectorSocketTransport``.
+    """Behaves as ``asyncio.selector_events._SelectorSocketTransport``.
 
-    What the kernel does not take at once is kept as it was given, not copied: a buffer that is changed after ``write``
-    shows on the other side.
+    Bytes that the kernel does not take at once are kept without a copy, so the other side sees a buffer that is changed
+    after ``write``.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class SimulatedTransport(asyncio.Transport):
         return self._buffered > 0 and not self._lost
 
     def read_ready(self) -> None:
-        """The kernel has something to read; by now the transport may want it no more."""
+        """Called when the kernel has bytes to read; the transport may have stopped reading meanwhile."""
         if not self.wants_to_read:
             return
         try:
@@ -118,7 +118,7 @@ class SimulatedTransport(asyncio.Transport):
             cast(asyncio.Protocol, protocol).data_received(endpoint.receive(_READ_AT_ONCE))
 
     def write_ready(self) -> None:
-        """The kernel can take something."""
+        """Called when the kernel can take bytes."""
         if self._lost:
             return
         try:

@@ -1,4 +1,4 @@
-"""A log that loses its end, as when a replica is elected that has not copied it."""
+"""Cuts off the end of a log, as the election of a replica that has not copied it does."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from aioproducer.records.record_batch import RecordBatch
 
 
 class _Copied(MemoryBatches):
-    """What the replica has copied."""
+    """The batches that the replica has copied."""
 
     def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
         return map(RecordBatch, self)
 
 
 def may_be_cut_off(log: PartitionLog, most: int) -> list[RecordBatch]:
-    """The last batches, at most so many, without which the log still knows all of their producers.
+    """The last batches, up to a number, without which the log still knows all of their producers.
 
-    A log that has lost all it knew of a producer takes any of its batches for the first one, and no producer could
-    keep its batches in order there that are under way together.
+    A log that has forgotten a producer accepts any of its batches as the first one, so no producer could keep batches
+    that are in flight together in order there.
     """
     batches = list(log.batches())
     for count in range(min(most, len(batches)), 0, -1):
@@ -32,7 +32,7 @@ def may_be_cut_off(log: PartitionLog, most: int) -> list[RecordBatch]:
 
 
 def cut_off(partition: Partition, lost: Sequence[RecordBatch]) -> None:
-    """The partition has another log, without these batches, which are its last ones."""
+    """Gives the partition another log, without these batches, which are its last ones."""
     before = partition.log
     kept = list(before.batches())[: -len(lost)]
     log = PartitionLog(before.name, before.config, _Copied(bytearray(batch.data) for batch in kept))

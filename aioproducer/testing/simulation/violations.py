@@ -1,4 +1,4 @@
-"""Promises that were not kept."""
+"""The broken promises of a run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from aioproducer.testing.simulation.trace import Trace
 
 
 class Violations:
-    """A line for each, the promise first. ``slack`` is how late, in seconds, anything may be that is not a promise of
-    its own: timers fire late, and the loop is held up."""
+    """A line for each broken promise, which begins with the promise. ``slack`` is the number of seconds by which
+    everything may be late, because timers fire late and the loop is held up."""
 
     def __init__(self, trace: Trace, slack: float) -> None:
         self.found: list[str] = []

@@ -1,4 +1,4 @@
-"""What users do with producers, as it is drawn: tasks that send, and applications that work in transactions."""
+"""The drawn plans of users: tasks that send, and applications that work in transactions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """What one task does with a producer."""
+    """The work of one task with a producer."""
 
     producer: int
     records: int
@@ -16,41 +16,41 @@ class WorkPlan:
     """Mean seconds between bursts."""
     burst: int
     large: float
-    """How probable a record larger than a batch is."""
+    """The probability that a record is larger than a batch."""
     waits: float
-    """How probable it is that a record is awaited before the next one."""
+    """The probability that a record is awaited before the next one."""
     enqueues: bool
     cancels: float
     flushes: float
     bulk: float = 0.0
-    """How probable it is that many are sent at once."""
+    """The probability that many records are sent at once."""
     rests: int = 0
-    """How often it sends nothing for so long that brokers may forget the producer."""
+    """The number of pauses so long that brokers may forget the producer."""
     old: float = 0.0
-    """How probable a record is whose timestamp is so old that brokers may forget the producer right after it."""
+    """The probability that a timestamp is so old that brokers may forget the producer right after the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationPlan:
-    """An application that uses a transactional id, from one of its starts to the next. Probabilities are of each
-    transaction; applications with the same id are rivals."""
+    """The plan of an application with a transactional id, in all its lives. Probabilities apply to each transaction;
+    applications with the same id are rivals."""
 
     transactional_id: str
     timeout_ms: int
-    """Its transaction.timeout.ms."""
+    """The application's ``transaction.timeout.ms``."""
     begins_at: float
     lives: int
     span: float
     """Mean seconds after which a life is ended from outside; 0 for never."""
     transactions: int
-    """In each life, at most."""
+    """The largest number of transactions in each life."""
     work: WorkPlan
-    """What it does in a transaction, of at most so many records."""
+    """The work in one transaction, with the largest number of its records."""
     aborts: float
     offsets: float
-    """That offsets of a group belong to it."""
+    """The probability that a transaction contains offsets of a group."""
     by_hand: float
-    """That it is not a block."""
+    """The probability that a transaction is made by single calls, not as a block."""
 
 
 def draw_work(random: Random, producer: int, duration: float) -> WorkPlan:
@@ -70,7 +70,7 @@ def draw_work(random: Random, producer: int, duration: float) -> WorkPlan:
 
 
 def draw_applications(random: Random, duration: float, *, calm: bool) -> list[ApplicationPlan]:
-    """One to three of them, with one or two transactional ids."""
+    """One to three applications, with one or two transactional ids."""
     ids = random.choice((1, 1, 2))
     return [
         _draw_application(random, f"id{number % ids}", duration, calm=calm)
@@ -91,7 +91,7 @@ def _draw_application(random: Random, transactional_id: str, duration: float, *,
         span=random.choice((0.0, duration / lives)),
         transactions=transactions,
         work=WorkPlan(
-            producer=-1,  # each life has another
+            producer=-1,  # each life has its own
             records=records,
             pause=random.choice((0.0, duration / lives / transactions)),
             burst=burst,

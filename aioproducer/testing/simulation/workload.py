@@ -1,4 +1,4 @@
-"""What the users of a simulated producer do with it."""
+"""The users of a simulated producer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CAN_SEND_TABLES = importlib.util.find_spec("pyarrow") is not None
 T = TypeVar("T")
 
 REFUSALS = (IllegalStateException, ProducerFencedException)
-"""What a producer raises that takes no more records."""
+"""The errors of a producer that takes no more records."""
 
 
 MOST_IN_BULK = 30
@@ -39,8 +39,8 @@ MOST_TOGETHER = 30
 
 
 def handed_over(call: Callable[..., T], entry: Entry) -> T:
-    """Calls a method of the producer with the record: one in four as a ProducerRecord, which always takes a detour; the
-    others are appended at once where that is possible."""
+    """Calls a method of the producer with the record. One in four is a ProducerRecord, which always takes a detour;
+    the others are appended at once where possible."""
     record = entry.record
     if entry.number % 4 == 0:
         return call(record)
@@ -53,7 +53,7 @@ class CallbackRaised(Exception):
 
 
 class Work:
-    """One task that uses one producer as its plan says, and checks what it is told at once."""
+    """One task that uses one producer as its plan says, and checks the results of its calls."""
 
     def __init__(
         self,
@@ -80,14 +80,14 @@ class Work:
         self._longest = self._longest_block + scenario.milliseconds("delivery_timeout_ms")
 
     async def run(self) -> None:
-        """Until all records were handed over, or the producer is closed."""
+        """Runs until all records were handed over, or the producer is closed."""
         try:
             await self.hand_over(self._plan.records)
         except REFUSALS:
             pass  # closed, or failed
 
     async def hand_over(self, records: int) -> None:
-        """So many of them; raises one of the refusals if the producer takes no more."""
+        """Hands over this many records; raises one of the refusals if the producer takes no more."""
         plan, random = self._plan, self._random
         for count in range(records):
             if count and count % plan.burst == 0:
@@ -98,7 +98,7 @@ class Work:
             if random.random() < 0.01:
                 await self._ask_for_partitions()
             if random.random() < 0.02:
-                self._ask_how_it_is()
+                self._read_diagnosis()
 
     async def pause(self) -> None:
         if self._rests and self._random.random() < 0.3:
@@ -155,7 +155,7 @@ class Work:
                     await self._wait_for_many(entry, delivery)
 
     async def _wait_for_many(self, first: Entry, delivery: Delivery) -> None:
-        """For a record, and for others that are sent with it: more than there may be room for."""
+        """Sends more records, and awaits all of them together: there may be no room for all."""
         sent = {first: delivery}
         for _ in range(MOST_TOGETHER):
             entry = self._entry()
@@ -165,7 +165,7 @@ class Work:
         await asyncio.gather(*(self._wait(entry, one) for entry, one in sent.items()))
 
     def taken_now(self) -> Entry | None:
-        """A record that is handed over where none may be taken; None if it is refused."""
+        """Hands over a record where none may be accepted; None if the producer refuses it."""
         entry = self._ledger.open(self._number, self._scenario.topics[0].name, {"value": b"late", "partition": 0})
         entry.as_it_is = "value_serializer" not in self._scenario.config
         try:
@@ -247,7 +247,7 @@ class Work:
             entry.cancelled, entry.error, entry.delivered = False, failed.get(place), place not in failed
         if (result.count, result.failed) != (len(entries), len(failed)):
             self._violations.add("a bulk send accounts for every record", f"{result} of {len(entries)}")
-        # Each record may have to wait for its place, but not any more after one has waited in vain.
+        # Each record may have to wait for its place, until one has waited in vain.
         self._in_time("send_many", began, len(entries) * self._longest_block + self._longest)
 
     def _of_lists(self, topic: str, records: list[ProducerRecord]) -> Coroutine[Any, Any, BulkResult]:
@@ -282,23 +282,23 @@ class Work:
         try:
             metadata = await self.maybe_cancelled(_outcome(delivery))
             if metadata != delivery.result():
-                self._violations.add("who awaits is told the truth", f"{metadata}, not {delivery.result()}")
+                self._violations.add("awaiting a record gives its outcome", f"{metadata}, not {delivery.result()}")
         except asyncio.CancelledError:
             entry.left = True
             return
         except DeliveryError as error:
-            told = delivery.exception()
-            if told is None or (type(told), str(told)) != (type(error), str(error)):
-                self._violations.add("who awaits is told the truth", f"{error!r}, not {told!r}")
+            recorded = delivery.exception()
+            if recorded is None or (type(recorded), str(recorded)) != (type(error), str(error)):
+                self._violations.add("awaiting a record gives its outcome", f"{error!r}, not {recorded!r}")
         self._in_time("a delivery", began, self._longest)
 
     async def maybe_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
-        """Awaits it in a task of its own, which may be cancelled; CancelledError if it was."""
+        """Awaits ``work`` in its own task, which may be cancelled; raises CancelledError if it was."""
         random = self._random
         if random.random() >= self._plan.cancels:
             return await work
         task = self._loop.create_task(work, name="maybe cancelled")
-        task.add_done_callback(_seen)  # by nobody else, if this task is cancelled, too
+        task.add_done_callback(_seen)  # retrieves the exception if this task is cancelled, too
         try:
             for _ in range(random.randrange(6)):
                 await asyncio.sleep(0)
@@ -335,12 +335,12 @@ class Work:
             pass
         self._in_time("partitions_for", began, self._longest_block)
 
-    def _ask_how_it_is(self) -> None:
-        """Looking changes nothing, and never fails."""
+    def _read_diagnosis(self) -> None:
+        """Calls ``explain`` and ``health``, which change nothing and never fail."""
         topic = self._random.choice(self._scenario.topics)
-        told = self._producer.explain(topic.name, self._random.randrange(topic.partitions + 1))
-        if not str(told):
-            self._violations.add("explain has something to say", told)
+        explanation = self._producer.explain(topic.name, self._random.randrange(topic.partitions + 1))
+        if not str(explanation):
+            self._violations.add("explain gives a reason", explanation)
         self._producer.health()
 
     def _in_time(self, what: str, began: float, allowed: float) -> None:

@@ -1,7 +1,7 @@
 """``python -m aioproducer.testing.transactions``: runs a campaign on real Kafka, and prints its report.
 
-The exit status is 0 only if exactly the committed transactions were read, and the audit, if it was asked, found nothing
-wrong.
+The exit status is 0 only if exactly the committed transactions were read, and the audit, if requested, found no
+problem.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from aioproducer.testing.transactions.report import Report
 from aioproducer.testing.transactions.workers import CampaignFailed
 
 _HELP = {
-    "seed": "decides what happens when",
-    "transactions": "at least; more while anything else is still to happen",
-    "records": "of each transaction",
-    "partitions": "they are spread over",
+    "seed": "decides the interruptions and their times",
+    "transactions": "the least number; more follow until all interruptions have happened",
+    "records": "in each transaction",
+    "partitions": "of the topic",
     "kills": "how often the producer's process is killed",
     "stops": "how often it is stopped, replaced, and woken",
     "bounces": "how often a broker is bounced, every other time the coordinator",
@@ -35,18 +35,18 @@ _HELP = {
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> int:
-    def tell(line: str) -> None:
+    def show(line: str) -> None:
         print(f"{datetime.now():%H:%M:%S} {line}", file=err, flush=True)
 
     options = vars(_parser().parse_args(arguments))
     version, nodes, written, audit = (options.pop(name) for name in ("kafka", "nodes", "report", "audit"))
     if audit is not None and find_spec("pyspark") is None:
-        tell("--audit is a Spark job, and pyspark is not installed: pip install 'aioproducer[spark]'")
+        show("--audit is a Spark job, and pyspark is not installed: pip install 'aioproducer[spark]'")
         return 1
     try:
-        report = asyncio.run(_campaign(version, nodes, Plan(**options), tell, audit))
+        report = asyncio.run(_campaign(version, nodes, Plan(**options), show, audit))
     except (CampaignFailed, KafkaFailed, KafkaUnavailable, OSError, ValueError) as error:
-        tell(str(error))
+        show(str(error))
         return 1
     if written is not None:
         written.write_text(report.markdown(), encoding="utf-8")
@@ -54,22 +54,22 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout, err: 
     return 1 if report.problems() else 0
 
 
-async def _campaign(version: str, nodes: int, plan: Plan, tell: Callable[[str], object], audit: Path | None) -> Report:
+async def _campaign(version: str, nodes: int, plan: Plan, show: Callable[[str], object], audit: Path | None) -> Report:
     async with ApacheKafka(version, nodes=nodes, configs=QUICK_FAILOVER) as kafka:
-        return await campaign.run(kafka, plan, tell, audit=audit)
+        return await campaign.run(kafka, plan, show, audit=audit)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m aioproducer.testing.transactions", description=__doc__)
     parser.add_argument("--kafka", default=DEFAULT_VERSION, metavar="VERSION", help="%(default)s")
-    parser.add_argument("--nodes", type=int, default=3, help="of the cluster (%(default)s)")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write the report to this file, too")
+    parser.add_argument("--nodes", type=int, default=3, help="nodes of the cluster (%(default)s)")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="also write the report to this file")
     parser.add_argument(
         "--audit",
         type=Path,
         metavar="DIRECTORY",
-        help="have the delivery audit judge as well, a Spark job, by delivery logs of the producers: they, its tables "
-        "and its report go to this new directory",
+        help="also run the delivery audit, a Spark job, on the delivery logs of the producers; this new directory gets "
+        "the logs, and the tables and the report of the audit",
     )
     for field in fields(Plan):
         help_text = f"{_HELP[field.name]} (%(default)s)"

@@ -1,4 +1,4 @@
-"""The delivery audit as a judge beside the reader: of topics of any size, by what each producer was told."""
+"""The delivery audit as a second judge: it compares topics of any size with the delivery logs of the producers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MEMORY = "2g"
 
 
 def deliveries(place: Path) -> Path:
-    """Where workers write their delivery logs."""
+    """The directory of the workers' delivery logs."""
     return place / "deliveries"
 
 
 async def audit_campaign(bootstrap_servers: str, topic: str, place: Path) -> Summary:
-    """In a session of Spark of its own; the report and all tables are in ``place``."""
+    """Runs the audit in its own Spark session; the report and all tables are in ``place``."""
     from aioproducer.spark.audit.session import audit_session
 
     with tempfile.TemporaryDirectory(prefix="aioproducer-audit-", ignore_cleanup_errors=True) as scratch:
@@ -34,11 +34,11 @@ async def audit_campaign(bootstrap_servers: str, topic: str, place: Path) -> Sum
 
 
 async def audited(spark: SparkSession, bootstrap_servers: str, topic: str, place: Path) -> Summary:
-    """What the audit finds in the topic, and in the delivery logs of the workers."""
+    """The findings of the audit in the topic and in the delivery logs of the workers."""
     from aioproducer.spark.audit.options import AuditOptions
     from aioproducer.spark.audit.run import audit_topics
 
-    # Who is killed has not written down the last half second: of numbers that are nowhere it cannot be told why.
+    # A worker that is killed has not logged its last half second, so missing numbers cannot be explained.
     options = AuditOptions(now_ms=time.time_ns() // 1_000_000, unique=True, partial=True)
     return await audit_topics(
         spark,

@@ -1,4 +1,4 @@
-"""Brokers that crash or are restarted, one at a time, every other time the one that coordinates the transactions."""
+"""Crashes and restarts brokers one at a time; every other one is the coordinator of the transactions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aioproducer.testing.kafka_libs import KafkaFailed
 from aioproducer.testing.transactions.plan import Plan
 
 _CATCHING_UP = 120.0
-"""Seconds that a node may need to be a replica in sync again."""
+"""Seconds within which a node must be an in-sync replica again."""
 _POLL = 0.2
 
 
 @dataclass(frozen=True)
 class Bounce:
-    """``seconds`` from its end to all replicas in sync again."""
+    """One restart; ``seconds`` is the time from the node's end until all replicas are in sync again."""
 
     node_id: int
     coordinates: bool
@@ -29,9 +29,9 @@ class Bounce:
 
 
 async def bounce_brokers(
-    kafka: ApacheKafka, topic: str, transactional_id: str, plan: Plan, told: Callable[[str], object]
+    kafka: ApacheKafka, topic: str, transactional_id: str, plan: Plan, show: Callable[[str], object]
 ) -> list[Bounce]:
-    """Crashes (SIGKILL) and restarts (controlled), and a pause after each: the cluster is whole again by then."""
+    """Kills (SIGKILL) or shuts down a node, starts it again, and waits until the cluster is complete."""
     random = Random(plan.seed)
     bounces: list[Bounce] = []
     while len(bounces) < plan.bounces:
@@ -41,7 +41,7 @@ async def bounce_brokers(
         coordinates = len(bounces) % 2 == 0 or not others
         node_id = coordinator if coordinates else random.choice(others)
         crash = random.random() < 0.5
-        told(f"{'killing' if crash else 'restarting'} node {node_id}{', the coordinator' if coordinates else ''}")
+        show(f"{'killing' if crash else 'restarting'} node {node_id}{', the coordinator' if coordinates else ''}")
         began = time.monotonic()
         await asyncio.to_thread(kafka.kill_node if crash else kafka.stop_node, node_id)
         await asyncio.to_thread(kafka.start_node, node_id)
@@ -51,7 +51,7 @@ async def bounce_brokers(
 
 
 async def _coordinator(kafka: ApacheKafka, transactional_id: str) -> int:
-    """Asked until there is one: nobody knows the id before the first producer has come."""
+    """The coordinator of the id. Repeats the request until there is one: the first producer makes the id known."""
     deadline = time.monotonic() + _CATCHING_UP
     while True:
         try:
@@ -63,7 +63,7 @@ async def _coordinator(kafka: ApacheKafka, transactional_id: str) -> int:
 
 
 async def _all_in_sync(kafka: ApacheKafka, topic: str) -> None:
-    """Asked without Kafka's own tool, of which each question would take seconds."""
+    """Waits until all replicas are in sync, with the admin client: each run of Kafka's own tool takes seconds."""
     deadline = time.monotonic() + _CATCHING_UP
     async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
         while True:

@@ -1,4 +1,4 @@
-"""A campaign: workers and bounces on a cluster of real Kafka, then the reader, then the judge, or two of them."""
+"""A campaign: workers and bounces on a cluster of real Kafka, then the reader, then one or two judges."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from aioproducer.testing.transactions.worker import Work
 from aioproducer.testing.transactions.workers import CampaignFailed, Workers
 
 _QUIET_MS = 10_000
-"""The reader has read all when nothing has come for so long."""
+"""The reader has read everything when no record has come for this time."""
 
 
 async def run(
     kafka: ApacheKafka,
     plan: Plan,
-    told: Callable[[str], object],
+    show: Callable[[str], object],
     *,
     name: str = "campaign",
     audit: Path | None = None,
 ) -> Report:
-    """``name`` is that of the topic, which is made here, and the transactional id. The cluster has three nodes or more,
-    if any are to be bounced. ``audit``: a directory for the delivery audit, which then judges as well.
+    """``name`` is the transactional id, and the name of the topic, which is created here. To bounce nodes, the cluster
+    must have at least three. ``audit`` is a directory for the delivery audit, which then judges as well.
 
-    Raises ``CampaignFailed`` if a worker ends by itself, or is not fenced when its place was taken; its notes have what
-    the brokers logged of transactions.
+    Raises ``CampaignFailed`` if a worker ends unexpectedly, or is not fenced after it was replaced. The notes of the
+    error contain the brokers' log lines about transactions.
     """
     replicas = min(3, len(kafka.node_ids))
     configs = {"min.insync.replicas": str(min(2, replicas))}
@@ -45,8 +45,8 @@ async def run(
         deliveries(audit).mkdir(parents=True)
         work = replace(work, deliveries=str(deliveries(audit).absolute()))
     began = time.monotonic()
-    bouncing = asyncio.create_task(bounce_brokers(kafka, name, name, plan, told))
-    workers = Workers(work, journal, bounced=bouncing.done, told=told)
+    bouncing = asyncio.create_task(bounce_brokers(kafka, name, name, plan, show))
+    workers = Workers(work, journal, bounced=bouncing.done, show=show)
     try:
         await workers.run()
     except CampaignFailed as failed:
@@ -58,13 +58,13 @@ async def run(
         await asyncio.wait([bouncing])
     bounces = bouncing.result()
     seconds = time.monotonic() - began
-    told("reading")
+    show("reading")
     consumed = await kafka.tools.console_consumer(
         name, isolation_level="read_committed", timeout_ms=_QUIET_MS, timeout=600
     )
     summary = None
     if audit is not None:
-        told("auditing")
+        show("auditing")
         summary = await audit_campaign(kafka.bootstrap_servers, name, audit)
     (state,) = await kafka.tools.transactions("describe", "--transactional-id", name)
     return Report(

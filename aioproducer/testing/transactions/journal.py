@@ -1,4 +1,4 @@
-"""What the workers wrote down, and what it says of each transaction."""
+"""The journal of the workers, and the outcome of each transaction according to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioproducer.testing.transactions.plan import Step, Transaction
 class Outcome(Enum):
     COMMITTED = "its commit was acknowledged"
     UNKNOWN = "its producer was interrupted within the commit"
-    NOT_COMMITTED = "nobody asked for its commit, or the commit failed"
+    NOT_COMMITTED = "its commit was never requested, or failed"
 
 
 class Entry(NamedTuple):
@@ -39,12 +39,12 @@ class Journal:
     def __init__(self) -> None:
         self.last: dict[Transaction, Step] = {}
         self.failures: list[Entry] = []
-        """Transactions that had to be aborted, and why."""
+        """Transactions that failed and were aborted, with the errors."""
         self.fenced: list[Entry] = []
 
     def add(self, entry: Entry) -> None:
         if entry.step is Step.FENCED:
-            # This is told of a producer. A commit that was under way may have come about before.
+            # This entry is about a producer. Its last commit may have succeeded before.
             self.fenced.append(entry)
             return
         if entry.step is Step.FAILED:
@@ -53,7 +53,7 @@ class Journal:
             self.last[entry.transaction] = entry.step
 
     def outcome(self, transaction: Transaction) -> Outcome:
-        """Also of one that is not in the journal."""
+        """The outcome of any transaction, also of one that is not in the journal."""
         match self.last.get(transaction):
             case Step.COMMITTED:
                 return Outcome.COMMITTED
@@ -66,5 +66,5 @@ class Journal:
         return (transaction for transaction in self.last if self.outcome(transaction) is outcome)
 
     def steps(self) -> Counter[Step]:
-        """How many transactions came to which end."""
+        """The number of transactions by their last step."""
         return Counter(self.last.values())

@@ -1,4 +1,4 @@
-"""Did a reader with ``read_committed`` see exactly what was committed? The journal compared with what it read."""
+"""Compares the journal with a ``read_committed`` reader, which must see exactly the committed transactions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Verdict:
 
 
 def judge(plan: Plan, journal: Journal, consumed: Sequence[ConsumedRecord]) -> Verdict:
-    """Every committed transaction is read, whole and in the order of the commits; one interrupted within its commit as
-    well or not at all, in any partition; nothing else."""
+    """Every committed transaction must be read completely, in the order of the commits. A transaction that was
+    interrupted within its commit must be read completely or not at all. Nothing else may be read."""
     read = Counter(transaction_of(record.value) for record in consumed)
     resolved = frozenset(read.keys() & set(journal.with_outcome(Outcome.UNKNOWN)))
     expected = sorted([*journal.with_outcome(Outcome.COMMITTED), *resolved])
@@ -39,7 +39,7 @@ def _intruders(journal: Journal, read: Counter[Transaction]) -> Iterator[str]:
 
 
 def _differences(plan: Plan, expected: Sequence[Transaction], consumed: Sequence[ConsumedRecord]) -> Iterator[str]:
-    """The first of each partition."""
+    """The first difference of each partition."""
     wanted: dict[int, list[bytes | None]] = {partition: [] for partition in range(plan.partitions)}
     for transaction in expected:
         for partition, value in plan.values(transaction):
@@ -57,7 +57,7 @@ def _differences(plan: Plan, expected: Sequence[Transaction], consumed: Sequence
 
 
 def _first_difference(one: list[bytes | None], other: list[bytes | None]) -> int:
-    """Of two lists that differ."""
+    """The index of the first difference between two lists that differ."""
     both = zip(one, other, strict=False)
     return next((at for at, (this, that) in enumerate(both) if this != that), min(len(one), len(other)))
 

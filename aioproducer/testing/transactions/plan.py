@@ -1,4 +1,4 @@
-"""What a campaign does: which transactions, what is in them, and when their producer is interrupted. A seed decides."""
+"""The plan of a campaign: its transactions, their records, and the interruptions of their producer. A seed decides."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final, NamedTuple
 
 
 class Transaction(NamedTuple):
-    """The ``run`` of the producer, and the transaction's number, which goes on from run to run."""
+    """The ``run`` of the producer, and the transaction's number, which continues from run to run."""
 
     run: int
     number: int
 
 
 class Step(Enum):
-    """What a worker writes down: the first four before it does it, the others after."""
+    """A step in the journal of a worker, which writes the first four before the step, and the others after it."""
 
     INITIALIZE = "initialize"
     BEGIN = "begin"
@@ -32,7 +32,7 @@ class Step(Enum):
 class Interruption(NamedTuple):
     """A worker is interrupted ``delay`` seconds after it takes this step, in the first transaction from ``number`` on.
 
-    It is killed; or stopped, and woken when its successor is at work.
+    It is killed; or it is stopped, and woken when its successor is at work.
     """
 
     number: int
@@ -44,13 +44,13 @@ class Interruption(NamedTuple):
         return step is self.step and (step is Step.INITIALIZE or number >= self.number)
 
 
-# About as long as the steps take, in seconds; a commit, once all records are in the log.
+# About as long as the steps take, in seconds; for a commit, after all records are in the log.
 _LONGEST_DELAY: Final = {Step.BEGIN: 0.01, Step.COMMIT: 0.02, Step.ABORT: 0.02, Step.INITIALIZE: 0.05}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """``transactions`` is the least number; more are made until all else has happened."""
+    """``transactions`` is the least number; more follow until all interruptions have happened."""
 
     seed: int = 1
     transactions: int = 1000
@@ -63,16 +63,16 @@ class Plan:
     def __post_init__(self) -> None:
         if self.kills + self.stops > self.transactions:
             wanted = self.kills + self.stops
-            raise ValueError(f"{wanted} interruptions do not go into {self.transactions} transactions")
+            raise ValueError(f"{wanted} interruptions do not fit into {self.transactions} transactions")
 
     @staticmethod
     def commits(number: int) -> bool:
-        """A third is aborted."""
+        """Whether the transaction is committed; a third is aborted."""
         return number % 3 != 0
 
     @staticmethod
     def waits(number: int) -> bool:
-        """Half of them have all their records in the log before their end begins: nothing else is left to do then."""
+        """Whether all records are in the log before the transaction's end begins, as in half of the transactions."""
         return number % 2 == 0
 
     def values(self, transaction: Transaction) -> Iterator[tuple[int, bytes]]:
@@ -81,7 +81,7 @@ class Plan:
             yield index % self.partitions, b"%d %d %d" % (*transaction, index)
 
     def interruptions(self) -> list[Interruption]:
-        """In the order of their numbers. Whoever is killed on its way in has come after one that was killed."""
+        """All interruptions, by number. Only a worker whose predecessor was killed is killed while it initializes."""
         random = Random(self.seed)
         kinds = [True] * self.stops + [False] * self.kills
         random.shuffle(kinds)

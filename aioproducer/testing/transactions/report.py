@@ -1,4 +1,4 @@
-"""What came of a campaign, for people."""
+"""The report of a campaign, in Markdown."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _COMPLETE = ("CompleteCommit", "CompleteAbort", "Empty")
 
 @dataclass(frozen=True)
 class Report:
-    """``protocol`` is that of transactions, 1 or 2; ``last_state`` is what the coordinator says in the end.
-    ``audit``: what the delivery audit says, if it was asked."""
+    """``protocol`` is that of transactions, 1 or 2. ``last_state`` is the coordinator's state of the transaction in the
+    end. ``audit`` is the result of the delivery audit, if requested."""
 
     version: str
     protocol: int
@@ -76,7 +76,7 @@ class Report:
             *_section("What the interrupted producers were doing, by their journals", self._interruptions()),
             *_section("Brokers, one at a time", self._bounces()),
             *_section("Transactions that failed, and were aborted for it", _counted(self.journal.failures)),
-            *_section("What producers were told whose place was taken", _counted(self.journal.fenced)),
+            *_section("Errors of the producers that were replaced", _counted(self.journal.fenced)),
             *_section("Problems", [f"- {problem}" for problem in problems]),
         ]
         return "\n".join(lines) + "\n"
@@ -133,7 +133,7 @@ class Report:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Markdown; nothing without rows."""
+    """The lines of a Markdown table; none without rows."""
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)] if rows else []
 
 

@@ -1,7 +1,7 @@
-"""The process that is killed: transaction after transaction, each step written down before and after it is taken.
+"""The worker process, which may be killed: it runs transactions and writes each step to a journal.
 
-Its journal is its standard output: what was written to a pipe is there to be read, however the writer ended. It goes
-on until its standard input ends.
+The journal is its standard output: bytes written to a pipe can be read in whatever way the writer ended. The worker
+stops when its standard input ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aioproducer.testing.transactions.journal import Entry
 from aioproducer.testing.transactions.plan import Plan, Step, Transaction
 
 FENCED = 3
-"""Exit status of a worker whose place was taken."""
+"""The exit status of a worker that was replaced by another."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Work:
     plan: Plan
     first: Transaction
     deliveries: str | None = None
-    """A directory for the delivery logs of this worker and all others."""
+    """The directory of the delivery logs of all workers."""
 
     def command(self) -> list[str]:
-        """Finds the package where this process has found it."""
+        """The command line. The worker imports the package from the same place as this process."""
         root = str(Path(aioproducer.__file__).parents[1])
         statement = f"import sys; sys.path.append({root!r}); from {__name__} import main; main(sys.argv[1])"
         return [sys.executable, "-P", "-c", statement, json.dumps(asdict(self))]
@@ -63,22 +63,22 @@ async def run(work: Work) -> int:
     )
     try:
         async with producer:
-            _tell(Step.INITIALIZE, transaction)
+            _write(Step.INITIALIZE, transaction)
             await producer.init_transactions()
             for number in itertools.count(work.first.number):
-                if _told_to_stop():
+                if _should_stop():
                     return 0
                 transaction = Transaction(work.first.run, number)
                 await _transact(producer, work, transaction)
     except ProducerFencedException as fenced:
-        _tell(Step.FENCED, transaction, str(fenced))
+        _write(Step.FENCED, transaction, str(fenced))
         return FENCED
     raise AssertionError("numbers do not end")
 
 
 async def _transact(producer: KafkaProducer, work: Work, transaction: Transaction) -> None:
     plan = work.plan
-    _tell(Step.BEGIN, transaction)
+    _write(Step.BEGIN, transaction)
     await producer.begin_transaction()
     try:
         deliveries = [
@@ -88,24 +88,24 @@ async def _transact(producer: KafkaProducer, work: Work, transaction: Transactio
         if plan.waits(transaction.number):
             await wait_all(deliveries)
         if plan.commits(transaction.number):
-            _tell(Step.COMMIT, transaction)
+            _write(Step.COMMIT, transaction)
             await producer.commit_transaction()
-            _tell(Step.COMMITTED, transaction)
+            _write(Step.COMMITTED, transaction)
             return
     except ProducerFencedException:
         raise
     except KafkaError as error:
-        _tell(Step.FAILED, transaction, repr(error))
+        _write(Step.FAILED, transaction, repr(error))
     else:
-        _tell(Step.ABORT, transaction)
+        _write(Step.ABORT, transaction)
     await producer.abort_transaction()
-    _tell(Step.ABORTED, transaction)
+    _write(Step.ABORTED, transaction)
 
 
-def _tell(step: Step, transaction: Transaction, detail: str = "") -> None:
+def _write(step: Step, transaction: Transaction, detail: str = "") -> None:
     os.write(sys.stdout.fileno(), Entry(step, transaction, detail).line())
 
 
-def _told_to_stop() -> bool:
+def _should_stop() -> bool:
     readable, _, _ = select.select([sys.stdin], [], [], 0)
     return bool(readable)

@@ -1,4 +1,4 @@
-"""Workers, one after the other under the same transactional id: started, followed, interrupted, replaced."""
+"""Starts, follows, interrupts and replaces workers, one after the other, with the same transactional id."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from aioproducer.testing.transactions.plan import Interruption, Step, Transactio
 from aioproducer.testing.transactions.worker import FENCED, Work
 
 SILENCE = 300.0
-"""Seconds after which a worker that has written nothing is taken for stuck."""
+"""Seconds without a line of its journal after which a worker counts as stuck."""
 
 _STANDARD_ERROR = 2
 
 
 class CampaignFailed(Exception):
-    """Something went wrong before anything could be judged."""
+    """The campaign ended with an error before it could be judged."""
 
 
 class Worker:
@@ -41,7 +41,7 @@ class Worker:
         return cls(process, said)
 
     async def next(self) -> Entry | None:
-        """What it has written; None at its end."""
+        """The next line of the journal; None at its end."""
         try:
             async with asyncio.timeout(SILENCE):
                 line = await self._said.readline()
@@ -49,7 +49,7 @@ class Worker:
             raise CampaignFailed(f"a worker has written nothing for {SILENCE:g} s") from None
         return Entry.of(line) if line.endswith(b"\n") else None
 
-    def tell_to_stop(self) -> None:
+    def ask_to_stop(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
 
@@ -64,12 +64,12 @@ class Worker:
 
     async def status(self) -> int:
         status = await asyncio.to_thread(self._process.wait)
-        self.tell_to_stop()  # which closes the pipe, were it only that nobody reads
+        self.ask_to_stop()  # closes the pipe
         return status
 
 
 class Workers:
-    """``interrupted`` is where each interruption found its worker: its last step by then."""
+    """``interrupted`` has each interruption with the last step of the worker before it."""
 
     def __init__(
         self,
@@ -77,19 +77,19 @@ class Workers:
         journal: Journal,
         *,
         bounced: Callable[[], bool],
-        told: Callable[[str], object],
+        show: Callable[[str], object],
     ) -> None:
         self.interrupted: list[tuple[Interruption, Entry]] = []
         self._work = work
         self._journal = journal
         self._bounced = bounced
-        self._told = told
+        self._show = show
         self._interruptions = deque(work.plan.interruptions())
         self._stopped: Worker | None = None
         self._last = Entry(Step.ABORTED, work.first)
 
     async def run(self) -> None:
-        """Until everything planned has happened. The last worker ends in order."""
+        """Runs until all interruptions have happened. The last worker ends in order."""
         with ProcessGuard() as guard:
             while True:
                 worker = await Worker.start(guard, self._work)
@@ -102,7 +102,7 @@ class Workers:
         return Transaction(run + 1, number if step is Step.INITIALIZE else number + 1)
 
     async def _follow(self, worker: Worker) -> bool:
-        """Whether it was interrupted."""
+        """Follows a worker to its end or interruption; True if it was interrupted."""
         ended = False
         while (entry := await worker.next()) is not None:
             self._note(entry)
@@ -115,12 +115,12 @@ class Workers:
                     await self._interrupt(worker, self._interruptions.popleft())
                     return True
             elif not ended and entry.transaction.number + 1 >= self._work.plan.transactions and self._bounced():
-                worker.tell_to_stop()
+                worker.ask_to_stop()
                 ended = True
         status = await worker.status()
         if status != 0:
             run = self._work.first.run
-            raise CampaignFailed(f"run {run} ended by itself, with status {status}, after {self._last}")
+            raise CampaignFailed(f"run {run} ended unexpectedly, with status {status}, after {self._last}")
         return False
 
     async def _interrupt(self, worker: Worker, interruption: Interruption) -> None:
@@ -133,7 +133,7 @@ class Workers:
             await self._follow_to_its_end(worker)
         self.interrupted.append((interruption, self._last))
         how = "stopped" if interruption.stopped else "killed"
-        self._told(f"{how} after {self._last.step.value} of {self._last.transaction.number}")
+        self._show(f"{how} after {self._last.step.value} of {self._last.transaction.number}")
 
     async def _follow_to_its_end(self, worker: Worker) -> int:
         while (entry := await worker.next()) is not None:
@@ -141,18 +141,18 @@ class Workers:
         return await worker.status()
 
     async def _wake(self, stopped: Worker) -> None:
-        """Its place was taken: it has to find out, and to end."""
+        """Wakes a worker that was replaced: it must be fenced, and end."""
         stopped.wake()
         last = self._last
         try:
             async with asyncio.timeout(SILENCE):
                 status = await self._follow_to_its_end(stopped)
         except TimeoutError:
-            raise CampaignFailed(f"a producer whose place was taken was not fenced within {SILENCE:g} s") from None
+            raise CampaignFailed(f"a producer that was replaced was not fenced within {SILENCE:g} s") from None
         self._last = last
         if status != FENCED:
-            raise CampaignFailed(f"a producer whose place was taken was not fenced: it ended with status {status}")
-        self._told(f"woken and fenced: {self._journal.fenced[-1].detail}")
+            raise CampaignFailed(f"a producer that was replaced was not fenced: it ended with status {status}")
+        self._show(f"woken and fenced: {self._journal.fenced[-1].detail}")
 
     def _note(self, entry: Entry) -> None:
         self._journal.add(entry)

@@ -9,11 +9,27 @@ from aioproducer.errors import ConfigException, InvalidConfigurationException
 
 
 def test_defaults_are_kafkas() -> None:
+    """As Kafka's documentation has them; ``test_describe_configs`` asks a Kafka about all of them."""
     config = BrokerConfig.of({})
-    assert config.auto_create_topics_enable is True
-    assert config.num_partitions == 1
-    assert config.message_max_bytes == 1048588
-    assert config.socket_request_max_bytes == 104857600
+    defaults = {
+        "auto.create.topics.enable": True,
+        "background.threads": 10,
+        "connection.failed.authentication.delay.ms": 100,
+        "connections.max.idle.ms": 600_000,
+        "max.connections": 2**31 - 1,
+        "max.connections.per.ip": 2**31 - 1,
+        "message.max.bytes": 1048588,
+        "num.io.threads": 8,
+        "num.network.threads": 3,
+        "num.partitions": 1,
+        "queued.max.request.bytes": -1,
+        "queued.max.requests": 500,
+        "socket.listen.backlog.size": 50,
+        "socket.receive.buffer.bytes": 102400,
+        "socket.request.max.bytes": 104857600,
+        "socket.send.buffer.bytes": 102400,
+    }
+    assert {name: getattr(config, name.replace(".", "_")) for name in defaults} == defaults
 
 
 def test_names_and_texts_as_in_server_properties() -> None:

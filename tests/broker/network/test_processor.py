@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.network.new_connections import CONNECTION_QUEUE_SIZE
 from aioproducer.broker.requests.request import Request
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.broker.raw_client import Connect, RawClient
 from tests.broker.served import Served
@@ -52,6 +53,19 @@ async def test_what_is_no_request_closes_the_connection_with_one_line(
     assert reason in line
     # Other clients are served as before.
     assert (await (await connect()).request(MetadataRequest([]), 13)).brokers
+
+
+@pytest.mark.parametrize("newest", [0, 1])
+async def test_the_body_of_an_unsupported_version_is_not_read(newest: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A node that has version 1 finds its body malformed; one that has only version 0 does not look at the body."""
+    async with EmbeddedCluster(newest_versions={ApiKey.METADATA: newest}) as cluster:
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        await client.send_bytes(frame(ApiKey.METADATA, 1, b"\x7f\xff\xff\xff"))
+        assert await client.is_closed()
+        await client.close()
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert ("API 3 version 1, which is not supported" in line) == (newest == 0)
+    assert ("MetadataRequest" in line) == (newest == 1)
 
 
 @given(

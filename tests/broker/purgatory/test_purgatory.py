@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.purgatory.delayed_operation import DelayedOperation
+from aioproducer.broker.purgatory.purgatories import Purgatories
 from aioproducer.broker.purgatory.purgatory import DelayedOperationPurgatory
 from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
@@ -239,3 +241,20 @@ async def act_on_both(actions: list[tuple[object, ...]], purge_interval: int, sh
     ends = [operation.ends or ["abandoned"] for operation in operations]
     assert ends == expected
     assert purgatory.num_delayed == 0
+
+
+@virtual
+async def test_each_purgatory_of_a_node_has_its_own_interval(world: World) -> None:
+    names = ("fetch", "producer", "delete.records")
+    config = BrokerConfig.of({f"{name}.purgatory.purge.interval.requests": 10 * n for n, name in enumerate(names, 1)})
+    purgatories = Purgatories(LoopClock(), config)
+    for purgatory, interval in zip(purgatories, (10, 20, 30), strict=True):
+        watched = []
+        for _ in range(100):
+            operation = Operation()
+            purgatory.try_complete_else_watch(operation, ["busy", "quiet"])
+            operation.ready = True
+            purgatory.check_and_complete("busy")
+            watched.append(purgatory.watched)
+        assert max(watched) == interval + 1
+    purgatories.shutdown()

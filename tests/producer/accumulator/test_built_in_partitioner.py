@@ -140,7 +140,7 @@ def test_a_partition_that_is_new_has_to_have_a_batch_first() -> None:
 # The table
 
 
-def test_the_example_of_the_specification() -> None:
+def test_the_example_of_kafkas_update_partition_load_stats() -> None:
     queues = make_queues(0, 3, 1)
     table = load_table(queues, queues, ())
     assert listed(table) == [0, 0, 0, 0, 1, 2, 2, 2]

@@ -244,6 +244,14 @@ def test_a_key_decides_the_partition_even_without_a_leader(key: bytes, partition
         assert partition_of(here.append(key=key)) == partition_for_key(key, partitions)
 
 
+def test_a_key_moves_when_there_are_more_partitions() -> None:
+    here = Accumulation(memory=10**5)
+    key = next(key for key in map(b"%d".__mod__, range(100)) if partition_for_key(key, 3) != partition_for_key(key, 4))
+    for partitions in (3, 4):
+        here.add_topic("t", partitions)
+        assert partition_of(here.append(key=key)) == partition_for_key(key, partitions)
+
+
 def test_the_partition_given_beats_the_key() -> None:
     here = Accumulation(memory=10**5)
     here.add_topic("t", 8)

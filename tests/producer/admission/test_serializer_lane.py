@@ -7,7 +7,6 @@ import contextvars
 import functools
 import gc
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -41,6 +40,7 @@ from aioproducer.errors import (
 )
 from aioproducer.producer.admission.serializer_lane import MOST_LEAVING
 from aioproducer.producer.producer import core_of
+from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.timing.time_slice import TIME_SLICE
 from tests.support.cancelling import How, Strike, everywhere, in_virtual_time
 from tests.support.leaks import no_leaks as no_leaks
@@ -232,15 +232,15 @@ async def test_rows_of_a_table_are_sent_behind_records_that_wait(world: World) -
     assert cluster.values("t") == [b"before", b"row"]
 
 
-async def test_other_tasks_have_their_turns() -> None:
+@virtual
+async def test_other_tasks_have_their_turns(world: World) -> None:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SimulatedLoop)
     turned = 0
     seen: list[int] = []
 
-    def work() -> None:
-        time.sleep(TIME_SLICE)
-
     async def busy(data: bytes) -> bytes:
-        work()
+        loop.hold(TIME_SLICE)
         seen.append(turned)
         return data
 

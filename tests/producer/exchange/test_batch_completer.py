@@ -449,6 +449,24 @@ def test_memory_and_bytes_stay_while_a_request_carries_them() -> None:
     here.check_end()
 
 
+def test_a_success_that_comes_too_late_is_logged_and_changes_no_end(caplog: pytest.LogCaptureFixture) -> None:
+    here = PartitionSimulation()
+    here.add_batch()
+    here.drain()
+    delivery, ends = here.deliveries[b"1"], list[str]()
+    delivery.add_done_callback(lambda ended: ends.append(repr(ended.exception())))
+    here.expire_oldest()
+    expired = delivery.exception()
+    assert isinstance(expired, TimeoutException)
+    here.process()
+    with caplog.at_level(logging.INFO):
+        here.receive()
+    assert here.broker.log == [b"1"]
+    assert caplog.text.count("was appended after it had been given up") == 1
+    assert (ends, repr(delivery.exception())) == ([repr(expired)], repr(expired))
+    here.check_end()
+
+
 def test_nothing_new_goes_out_while_what_was_given_up_is_under_way() -> None:
     here = PartitionSimulation()
     here.add_batch()
@@ -752,17 +770,18 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule(
         new=st.integers(0, 3),
+        pause=st.sampled_from([0.01, 2]),
         fates=st.lists(st.sampled_from(FATES), max_size=5),
         received=st.integers(0, 6),
         lost=st.booleans(),
         arriving=st.integers(0, 5),
     )
-    def send(self, new: int, fates: list[Fate], received: int, lost: bool, arriving: int) -> None:
+    def send(self, new: int, pause: float, fates: list[Fate], received: int, lost: bool, arriving: int) -> None:
         """Batches go out, some of them meet their fate, some answers arrive; and perhaps the connection is lost."""
         here = self.here
         for number in range(new):
             here.add_batch((1, 2, 7)[number % 3])
-            here.loop.now += 2
+            here.loop.now += pause
         here.drain()
         for refused, then in fates[: len(here.wire)]:
             if refused in FATAL and here.in_log(here.wire[0].drained.batch):
@@ -800,6 +819,10 @@ class PartitionMachine(RuleBasedStateMachine):
     @rule()
     def forget_producers(self) -> None:
         self.here.forget_producers()
+
+    @rule(arriving=st.integers(0, 5))
+    def restart_the_broker(self, arriving: int) -> None:
+        self.here.restart(arriving)
 
     @precondition(lambda self: self.here.ids.current is None)
     @rule()
@@ -840,7 +863,7 @@ def course(random: Random, steps: int) -> None:
             case 0:
                 for _ in range(random.randint(1, 4)):
                     here.add_batch(random.randint(1, 2))
-                    here.loop.now += 2
+                    here.loop.now += random.choice([0.01, 0.01, 2])  # after a second batches go one at a time
             case 1:
                 here.drain()
             case 2:
@@ -851,6 +874,8 @@ def course(random: Random, steps: int) -> None:
             case 3:
                 for _ in range(min(len(here.answers), random.randint(1, 5))):
                     here.receive()
+            case 4 if random.random() < 0.3:
+                here.restart(random.randint(0, 5))
             case 4 if here.wire or here.answers:
                 here.disconnect(random.randint(0, 5))
             case 5 if here.completer.incomplete:

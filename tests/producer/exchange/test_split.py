@@ -200,7 +200,7 @@ UNORDERED: list[dict[str, Any]] = [
     {"enable_idempotence": False},
     {"enable_idempotence": False, "acks": "1"},
 ]
-"""Nobody keeps the order of what is under way together (seed 000)."""
+"""Nobody keeps the order of what is under way together, as Kafka says of max.in.flight.requests.per.connection."""
 
 
 async def send_all(producer: KafkaProducer, values: list[bytes]) -> list[int]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
 from aioproducer.records.record_batch import read_batches
 from tests.support.inside import parts_of, sender_of
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.producing import all_memory_free, end_of, make_producer
+from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import (
     ScriptedCluster,
     Step,
@@ -149,6 +150,23 @@ async def test_sequences_go_on_over_reconnects() -> None:
         assert {(batch.producer_id, batch.producer_epoch) for batch in cluster.log("t").batches()} == {(0, 0)}
 
 
+@virtual
+async def test_without_linger_what_is_there_goes_out_in_the_senders_next_turn(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=0) as producer:
+            _ = await producer.send("t", b"first")
+            deliveries = [producer.send("t", value) for value in numbered(3)]
+            assert producer.metrics()["requests-in-flight"] == 0
+            await turns(3)
+            assert producer.metrics()["requests-in-flight"] == 1
+            deliveries.append(producer.send("t", b"3"))
+            await turns(3)
+            assert producer.metrics()["requests-in-flight"] == 2, "it waits for no answer"
+            await wait_all(deliveries)
+        assert [batch.count for batch in cluster.log("t").batches()] == [1, 3, 1]
+
+
 async def test_retries_are_bounded_when_asked_to_be() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -201,6 +219,23 @@ async def test_metadata_tells_the_new_leader() -> None:
         assert cluster.values("t") == [b"0", *numbered(5)]
 
 
+@virtual
+async def test_metadata_that_is_old_is_asked_for_again_by_itself(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, metadata_max_age_ms=60_000) as producer:
+            assert math.isnan(producer.metrics()["metadata-age"])
+            _ = await producer.send("t", b"v")
+            asked = cluster.broker.count(ApiKey.METADATA)
+            await asyncio.sleep(59)
+            assert producer.metrics()["metadata-age"] == pytest.approx(59, abs=0.5)
+            assert cluster.broker.count(ApiKey.METADATA) == asked
+            await asyncio.sleep(2)
+            assert producer.metrics()["metadata-age"] == pytest.approx(1, abs=0.5)
+            assert cluster.broker.count(ApiKey.METADATA) == asked + 1
+            assert [topic.name for topic in cluster.broker.sent(ApiKey.METADATA)[-1].topics] == ["t"]
+
+
 async def test_leaders_that_move_all_the_time() -> None:
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0], [1]])
@@ -242,6 +277,14 @@ async def test_all_brokers_come_back_on_other_ports_but_one() -> None:
             assert (await delivery).offset == 1
 
 
+async def test_every_broker_is_found_from_one() -> None:
+    async with ScriptedCluster(3) as cluster:
+        cluster.create_topic("t", assignments=[[0], [1], [2]])
+        async with make_producer(cluster.bootstrap_servers.split(",")[1]) as producer:
+            await wait_all([producer.send("t", b"v", partition=partition) for partition in range(3)])
+        assert [broker.count(ApiKey.PRODUCE) for broker in cluster.brokers] == [1, 1, 1]
+
+
 async def test_bootstrap_servers_are_asked_again_when_no_known_broker_is_left() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -269,6 +312,19 @@ async def test_a_request_that_is_not_answered_is_sent_again_on_a_new_connection(
             assert (await producer.send("t", b"v")).offset == 0
         assert cluster.values("t") == [b"v"]
         assert cluster.broker.count(ApiKey.PRODUCE) == 2
+
+
+@pytest.mark.parametrize("lost", [drop(), drop(appended=True), never()], ids=["before", "after", "timed out"])
+@virtual
+async def test_a_lost_connection_and_a_time_out_are_a_network_exception(world: World, lost: Step) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.script(ApiKey.PRODUCE, lost)
+        async with make_producer(cluster.bootstrap_servers, retries=0, request_timeout_ms=50) as producer:
+            ended = await end_of(producer.send("t", b"v"))
+        assert isinstance(ended, DeliveryError)
+        assert (ended.code, ended.outcome) == (ErrorCode.NETWORK_EXCEPTION, Outcome.UNKNOWN)
+        assert cluster.broker.count(ApiKey.PRODUCE) == 1
 
 
 @virtual
@@ -304,7 +360,10 @@ async def test_delivery_timeout_while_a_request_is_under_way(world: World) -> No
 
 
 @virtual
-async def test_what_expired_under_way_keeps_its_memory_until_its_answer_comes(world: World) -> None:
+async def test_what_expired_under_way_keeps_its_memory_until_its_answer_comes(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     gate = asyncio.Event()
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -719,6 +778,11 @@ async def test_deadlines_do_not_pile_up_with_full_batches() -> None:
 # The producer id
 
 
+async def test_the_producer_id_is_asked_for_at_the_start() -> None:
+    async with ScriptedCluster() as cluster, make_producer(cluster.bootstrap_servers):
+        await cluster.broker.received(ApiKey.INIT_PRODUCER_ID)
+
+
 async def test_init_producer_id_is_tried_again_after_a_passing_error() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -892,6 +956,18 @@ async def test_no_metadata_for_a_topic_that_may_not_be_written(caplog: pytest.Lo
             assert isinstance(ended, TopicAuthorizationException)
             with pytest.raises(TopicAuthorizationException):
                 await producer.partitions_for("t")
+
+
+@virtual
+async def test_a_topic_that_may_not_be_written_is_not_asked_for_over_and_over(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.broker.always(ApiKey.METADATA, edited(_forbidden))
+        async with make_producer(cluster.bootstrap_servers, metadata_max_age_ms=300_000) as producer:
+            for _ in range(3):
+                before = cluster.broker.count(ApiKey.METADATA)
+                assert isinstance(await end_of(producer.send("t", b"v")), TopicAuthorizationException)
+                await asyncio.sleep(90)
+                assert cluster.broker.count(ApiKey.METADATA) - before <= 1
 
 
 def _forbidden(response: Any) -> None:

@@ -1,7 +1,7 @@
-"""Circumstances under which bugs show: a drawn scenario, changed to what one of them needs.
+"""Circumstances under which bugs show: each changes a drawn scenario to one that a bug needs.
 
-A rare bug needs many things at once, which by chance come together in one seed of thousands, and with any change of the
-simulation in another one. So each is looked for where it shows in many seeds, and in scenarios that may be drawn, too.
+A rare bug needs several conditions at once. By chance they meet in one seed of thousands, and in another one after any
+change of the simulation. So tests search for each bug in scenarios in which many seeds show it, and which can be drawn.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import SLOW_LINE, Ending, Promise, Scenario, TopicPlan
 
 Circumstances = Callable[[Scenario], Scenario | None]
-"""None where a scenario cannot be changed to them."""
+"""Changes a scenario; None if it cannot be changed like this."""
 
 
 def any_scenario(scenario: Scenario) -> Scenario:
-    """As it was drawn."""
+    """The scenario as it was drawn."""
     return scenario
 
 
 def transactions(scenario: Scenario) -> Scenario | None:
-    """As it was drawn, if there are transactions."""
+    """The scenario as it was drawn, if it has transactions."""
     return scenario if scenario.applications else None
 
 
 def in_one_life(scenario: Scenario) -> Scenario | None:
-    """A single application works from the beginning to the end, while there are nodes enough to coordinate it."""
+    """A single application works from the beginning to the end, with enough nodes for its coordinator."""
     if not scenario.applications:
         return None
     plan = scenario.applications[0]
@@ -44,19 +44,19 @@ def in_one_life(scenario: Scenario) -> Scenario | None:
 
 
 def of_the_second_protocol(scenario: Scenario) -> Scenario | None:
-    """In one life, with another epoch for each transaction."""
+    """One application with one life, and a new epoch for each transaction."""
     found = in_one_life(scenario)
     return None if found is None else replace(found, release=NEWEST, transaction_version=2)
 
 
 def of_the_first_protocol(scenario: Scenario) -> Scenario | None:
-    """In one life, with one epoch for all transactions."""
+    """One application with one life, and one epoch for all transactions."""
     found = in_one_life(scenario)
     return None if found is None else replace(found, transaction_version=1)
 
 
 def impatient(scenario: Scenario) -> Scenario | None:
-    """In one life, of blocks that are cancelled in the middle."""
+    """One application with one life, whose blocks are cancelled in the middle."""
     found = in_one_life(scenario)
     if found is None:
         return None
@@ -65,7 +65,7 @@ def impatient(scenario: Scenario) -> Scenario | None:
 
 
 def withdrawing(scenario: Scenario) -> Scenario | None:
-    """In one life; there is little memory, and whoever waits for a record is often cancelled."""
+    """One application with one life and little memory; tasks that await records are often cancelled."""
     found = in_one_life(scenario)
     if found is None:
         return None
@@ -77,7 +77,7 @@ def withdrawing(scenario: Scenario) -> Scenario | None:
 
 
 def held_up(scenario: Scenario) -> Scenario | None:
-    """There is little memory; every record is awaited, and for others there is no room at all."""
+    """There is little memory; every record is awaited, and other records have no room at all."""
     if scenario.applications:
         return None
     config = {**scenario.config, "batch_size": 1000, "buffer_memory": 3500, "parked_memory": 0}
@@ -95,7 +95,7 @@ def with_rivals(scenario: Scenario) -> Scenario | None:
 
 
 def only(before: Circumstances, **rates: float) -> Circumstances:
-    """These kinds of faults, at these rates, and no others; without any, no faults at all."""
+    """Only these kinds of faults, at these rates; without arguments, no faults at all."""
 
     def changed(scenario: Scenario) -> Scenario | None:
         found = before(scenario)
@@ -105,7 +105,7 @@ def only(before: Circumstances, **rates: float) -> Circumstances:
 
 
 def undisturbed(before: Circumstances) -> Circumstances:
-    """Nothing goes wrong, and there is time for everything: what fails all the same is a violation."""
+    """There are no faults, and there is time for everything, so every failure is a violation."""
     patient = {
         "max_block_ms": 20_000,
         "request_timeout_ms": 5000,
@@ -132,7 +132,7 @@ def undisturbed(before: Circumstances) -> Circumstances:
 
 
 def patient(before: Circumstances) -> Circumstances:
-    """Faults pass and there is ample time: what fails all the same is a violation."""
+    """Faults pass and there is ample time, so every failure is a violation."""
 
     def changed(scenario: Scenario) -> Scenario | None:
         found = before(scenario)
@@ -146,7 +146,7 @@ def patient(before: Circumstances) -> Circumstances:
 
 
 def on_slow_lines(scenario: Scenario) -> Scenario | None:
-    """Large records of one partition cannot cross the line in time; those of the others could."""
+    """Large records of one partition cannot cross the line in time; records of other partitions can."""
     found = patient(crowded)(scenario)
     if found is None:
         return None
@@ -168,7 +168,8 @@ def on_slow_lines(scenario: Scenario) -> Scenario | None:
 
 
 def of_topics_with_ids(before: Circumstances) -> Circumstances:
-    """Producers can tell a topic that was created anew from old news, and it has as many partitions as before."""
+    """Producers can distinguish a topic that was created anew, which has as many partitions as before, from old
+    metadata."""
 
     def changed(scenario: Scenario) -> Scenario | None:
         found = before(scenario)
@@ -181,7 +182,7 @@ def of_topics_with_ids(before: Circumstances) -> Circumstances:
 
 
 def poisoned(scenario: Scenario) -> Scenario | None:
-    """Crowded, and now and then a record is too large for its topic."""
+    """Crowded, and some records are too large for their topic."""
     found = crowded(scenario)
     if found is None:
         return None
@@ -201,7 +202,7 @@ def compacted(scenario: Scenario) -> Scenario | None:
 
 
 def resting(scenario: Scenario) -> Scenario | None:
-    """Crowded, and all that is sent rests for so long, again and again, that the producer may be forgotten."""
+    """Crowded, and the producer repeatedly pauses for so long that it may be forgotten."""
     found = crowded(scenario)
     if found is None:
         return None
@@ -223,7 +224,7 @@ def of_old_records(scenario: Scenario) -> Scenario | None:
 
 
 def of_old_and_new_records(scenario: Scenario) -> Scenario | None:
-    """Batches of both are split, and the producer may be forgotten between any two parts."""
+    """Batches of both kinds of records are split, and the producer may be forgotten between any two parts."""
     found = poisoned(scenario)
     if found is None or found.log_append_time:
         return None
@@ -232,7 +233,7 @@ def of_old_and_new_records(scenario: Scenario) -> Scenario | None:
 
 
 def crowded(scenario: Scenario) -> Scenario | None:
-    """Many batches are under way to one partition at a time, and it matters in which order they get there."""
+    """Many batches are under way to one partition at a time, and their order matters."""
     if scenario.applications or scenario.promise is not Promise.EXACTLY_ONCE:
         return None
     config = {
@@ -255,24 +256,24 @@ def crowded(scenario: Scenario) -> Scenario | None:
 
 
 def of_many_records(scenario: Scenario) -> Scenario | None:
-    """Crowded, but a batch has many records."""
+    """Crowded, but each batch has many records."""
     found = crowded(scenario)
     return None if found is None else replace(found, config={**found.config, "batch_size": 1000, "linger_ms": 5})
 
 
 def without_topic_ids(scenario: Scenario) -> Scenario | None:
-    """Topics are known by their names alone, and are used from the beginning to the end."""
+    """Topics have no ids, and are used from the beginning to the end."""
     if scenario.applications or scenario.promise is not Promise.EXACTLY_ONCE:
         return None
     return replace(scenario, release=OLD[0], ending=Ending.AFTER_ALL, faults_until=3.0)
 
 
 def near_the_end_of_sequences(scenario: Scenario) -> Scenario | None:
-    """After a few records sequences begin again with 0."""
+    """After a few records, sequences start again from 0."""
     found = crowded(scenario)
     return None if found is None else replace(found, wraps=True)
 
 
 def with_a_dead_address(scenario: Scenario) -> Scenario:
-    """The name of the brokers has an address where nobody listens."""
+    """The name of the brokers also has an address on which nobody listens."""
     return replace(scenario, conditions=replace(scenario.conditions, dead_address=True))

@@ -1,4 +1,4 @@
-"""What a run may have been like: records with their ends, and logs; for tests of who looks at them."""
+"""Histories of runs, made by hand for tests of the checks: records with their ends, and logs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOW_MS = 1_700_000_000_000
 
 
 class EndedDelivery:
-    """A delivery that has ended, or not (``None``)."""
+    """A delivery that has ended, or has not (``None``)."""
 
     def __init__(self, end: RecordMetadata | KafkaError | None) -> None:
         self._end = end
@@ -42,7 +42,7 @@ class EndedDelivery:
 
 
 class RecordsOnly:
-    """In place of a :class:`PartitionLog`."""
+    """Takes the place of a :class:`PartitionLog`."""
 
     def __init__(self) -> None:
         self.found: list[Record] = []
@@ -53,7 +53,7 @@ class RecordsOnly:
 
 
 class History:
-    """``scenario`` is calm unless told otherwise, with one topic ``t`` of two partitions."""
+    """The default ``scenario`` is calm, with one topic ``t`` of two partitions."""
 
     def __init__(
         self, promise: Promise = Promise.EXACTLY_ONCE, *, rates: dict[str, float] | None = None, **config: Any
@@ -108,7 +108,7 @@ class History:
             entry.ends, entry.ended_at = 1, at
 
     def appended(self, entry: Entry, partition: int = 0, **other: Any) -> int:
-        """Puts the record into a log; its offset."""
+        """Puts the record into a log, and returns its offset."""
         record = entry.record
         log = self.logs[partition]
         found = Record(
@@ -128,7 +128,7 @@ class History:
         return RecordMetadata("t", partition, offset, NOW_MS, False, *sizes)
 
     def delivered(self, partition: int = 0, **fields: Any) -> Entry:
-        """As it should be."""
+        """Delivers a record correctly."""
         entry = self.sent(**fields)
         self.ends(entry, self.metadata(entry, self.appended(entry, partition), partition))
         return entry

@@ -1,4 +1,4 @@
-"""Bugs that producers have had, to be planted: the simulation has to find each of them."""
+"""Bugs that producers have had. Tests plant each of them, and the simulation must find it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aioproducer.net.link_task import LinkTask
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator import sequences
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.accumulator.sequences import WINDOW, PartitionSequences, ProducerIds
 from aioproducer.producer.exchange import batch_completer, completion, produce_exchange
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.exchange.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
@@ -59,7 +59,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 class Bug(NamedTuple):
-    """How it gets into the code, and where it shows."""
+    """A function that plants the bug, and the circumstances in which it shows."""
 
     plant: Plant
     shows: Circumstances
@@ -77,7 +77,7 @@ def bug(shows: Circumstances = any_scenario) -> Callable[[Plant], Plant]:
 
 
 def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
-    """``wrapper(original, *args)`` in place of ``owner.name(*args)``."""
+    """Replaces ``owner.name(*args)`` by ``wrapper(original, *args)``."""
     original = getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *args, **kwargs: wrapper(original, *args, **kwargs))
 
@@ -85,6 +85,16 @@ def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callab
 @bug(only(of_many_records, limits=0.3, unanswered=0.3))
 def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch, now: True)
+
+
+@bug(only(crowded, restarts=0.5))
+def a_broker_that_has_restarted_recognises_five_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    def proves_absence(original: Any, self: PartitionSequences, batch: Any, now: float) -> bool:
+        if batch.maybe_appended and not batch.reshaped and not self.may_still_arrive(batch, now):
+            return len(self.unresolved) <= WINDOW
+        return bool(original(self, batch, now))
+
+    wrap(monkeypatch, PartitionSequences, "proves_absence", proves_absence)
 
 
 @bug()
@@ -123,11 +133,11 @@ def memory_of_a_batch_that_expired_under_way_never_comes_back(monkeypatch: pytes
 
 @bug()
 def an_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tell(original: Any, self: Any, request: Any, error: Any) -> None:
+    def notify(original: Any, self: Any, request: Any, error: Any) -> None:
         if request.correlation_id % 7:
             original(self, request, error)
 
-    wrap(monkeypatch, Connection, "_tell", tell)
+    wrap(monkeypatch, Connection, "_tell", notify)
 
 
 @bug()
@@ -161,8 +171,8 @@ def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug(only(crowded, codes=0.3))
 def a_gap_does_not_wait_for_batches_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    def may_drain_new(original: Any, self: Any) -> bool:
-        return bool(original(self)) or (self.broken and self._ids.current is not None)
+    def may_drain_new(original: Any, self: Any, *batch: Any) -> bool:
+        return bool(original(self, *batch)) or (self.broken and self._ids.current is not None)
 
     wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
 
@@ -205,11 +215,11 @@ def who_awaits_a_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @bug()
-def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def tell_nobody(lot: ParkingLot, turn: TimeSlice) -> None:
+def callers_waiting_for_memory_are_not_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wake_nobody(lot: ParkingLot, turn: TimeSlice) -> None:
         lot.settled.clear()
 
-    monkeypatch.setattr(sender, "notify_settled", tell_nobody)
+    monkeypatch.setattr(sender, "notify_settled", wake_nobody)
 
 
 @bug()
@@ -235,12 +245,12 @@ def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @bug()
-def interceptors_are_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tell(original: Any, self: Any, result: Any, records: Any) -> None:
+def interceptors_are_called_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def notify(original: Any, self: Any, result: Any, records: Any) -> None:
         original(self, result, records)
         original(self, result, records[:1])
 
-    wrap(monkeypatch, Hooks, "on_acknowledgement", tell)
+    wrap(monkeypatch, Hooks, "on_acknowledgement", notify)
 
 
 @bug()
@@ -281,7 +291,7 @@ def a_response_handler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @bug()
-def metadata_is_asked_for_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def metadata_is_requested_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     async def until_due(self: KafkaClient) -> None:
         pass
 
@@ -390,7 +400,7 @@ def the_batch_that_was_answered_last_counts_as_the_last_of_the_log(monkeypatch: 
 
 
 @bug(only(any_scenario, upgrades=0.3))
-def the_versions_of_a_broker_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def the_versions_of_a_broker_are_requested_once(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[tuple[Any, int], Any] = {}
 
     async def negotiate(original: Any, self: LinkTask, connection: Connection) -> None:

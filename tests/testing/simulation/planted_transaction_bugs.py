@@ -1,4 +1,4 @@
-"""Bugs of transactional producers, to be planted: the simulation has to find each of them."""
+"""Bugs of transactional producers. Tests plant each of them, and the simulation must find it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def records_slip_in_while_the_transaction_is_committed(monkeypatch: pytest.Monke
 
 
 @bug(transactions)
-def an_abort_is_not_told_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
+def an_abort_is_not_sent_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
     async def end(original: Any, self: TransactionCoordinator, *, committed: bool) -> None:
         if committed:
             await original(self, committed=committed)
@@ -168,7 +168,7 @@ def a_transaction_of_offsets_alone_is_not_ended(monkeypatch: pytest.MonkeyPatch)
 
 
 @bug(transactions)
-def offsets_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def offsets_are_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask(original: Any, self: TransactionCoordinator, request: Any, *args: Any, **kwargs: Any) -> Any:
         if request.API_KEY is not ApiKey.TXN_OFFSET_COMMIT:
             return await original(self, request, *args, **kwargs)

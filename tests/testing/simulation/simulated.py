@@ -19,7 +19,7 @@ EXACT = Conditions(latency=0.01, splits=0.0)
 
 
 class World:
-    """What a test needs of a simulation, and ``run``, which runs a coroutine in it."""
+    """The parts of a simulation that tests need, and ``run``, which runs a coroutine in it."""
 
     def __init__(
         self,
@@ -35,13 +35,13 @@ class World:
         self.loop = SimulatedLoop(random, self.network, **options)
 
     def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """In no real time; the loop is closed then."""
+        """Runs in virtual time, and closes the loop."""
         with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
             return runner.run(work())
 
 
 class Recorder(asyncio.Protocol):
-    """Writes down what it is told; ``reply`` is sent when bytes come."""
+    """A protocol that records its calls; it sends ``reply`` when bytes come."""
 
     def __init__(self, reply: bytes = b"") -> None:
         self.said: list[object] = []

@@ -1,4 +1,4 @@
-"""What an application's producer may end with, and when it may not."""
+"""The errors that may end an application's producer."""
 
 from __future__ import annotations
 

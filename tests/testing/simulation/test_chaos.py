@@ -99,7 +99,7 @@ def test_each_kind_happens_and_is_over_in_the_end(kind: str, seen: set[str]) -> 
 
 
 def with_batches(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """New topics have so many batches of one producer in each partition."""
+    """New topics get this many batches of one producer in each partition."""
     create = Chaos.create
 
     def create_full(self: Chaos, plan: TopicPlan) -> None:

@@ -12,7 +12,7 @@ from .simulated import EXACT, World
 
 
 class Cut(NetworkFaults):
-    """Severs the connection after so many bytes of what the client sends next."""
+    """Severs the connection after this many bytes of the client's next write."""
 
     after: int | None = None
 

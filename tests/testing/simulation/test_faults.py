@@ -37,7 +37,7 @@ from tests.broker.batches import make_batch
 
 TIMES = 1000
 
-# What a broker may answer to Produce, whatever it remembers of the producer: Kafka's ProduceResponse names them,
+# The errors that a broker may answer to Produce in any producer state: ProduceResponse of Kafka names them, and
 # LogValidator and ReplicaManager add some.
 PRODUCE_ERRORS = {
     ErrorCode.BROKER_NOT_AVAILABLE,
@@ -80,7 +80,7 @@ def partition() -> Partition:
 
 
 def received(api: ApiKey, message: Request | None = None) -> ReceivedRequest:
-    """In a version that has the message, if there is one."""
+    """A request in a version that has the message, if there is one."""
     version, body = 9, b""
     if message is not None:
         version = 4
@@ -92,7 +92,7 @@ INIT = received(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest(None, 1000))
 
 
 def consulted(faults: SimulatedFaults, partition: Partition, batch: RecordBatch) -> list[Any]:
-    """What the faults answer to all who ask, if there is one."""
+    """The answers of all kinds of faults."""
     end: Any = None
     answers = [
         faults.connecting("kafka") is not Fate.ARRIVE,
@@ -237,7 +237,7 @@ def test_a_batch_that_comes_again_may_be_known_without_its_offset(partition: Par
     assert not codes.keys() & {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID}
 
 
-def test_whoever_watches_sees_every_batch(partition: Partition) -> None:
+def test_a_watcher_sees_every_batch(partition: Partition) -> None:
     faults = make()
     seen: list[tuple[Partition, RecordBatch]] = []
     faults.on_batch = lambda partition, batch: seen.append((partition, batch))
@@ -299,8 +299,8 @@ def test_metadata_may_be_old_news(partition: Partition) -> None:
     for epoch in range(5):
         partition.leader, partition.leader_epoch = epoch % 3, epoch
         assert faults.leader(0, partition)[1] >= epoch - 2
-    told = {faults.leader(0, partition) for _ in range(100)}
-    assert told == {(2, 2), (0, 3), (1, 4)}
+    answers = {faults.leader(0, partition) for _ in range(100)}
+    assert answers == {(2, 2), (0, 3), (1, 4)}
 
 
 def test_a_producer_id_may_have_hardly_an_epoch_left() -> None:
@@ -308,10 +308,10 @@ def test_a_producer_id_may_have_hardly_an_epoch_left() -> None:
     fault = faults.on_request(INIT)
     assert fault is not None
     assert fault.edit is not None
-    told = [InitProducerIdResponse(producer_id=7, producer_epoch=0) for _ in range(20)]
-    for response in told:
+    responses = [InitProducerIdResponse(producer_id=7, producer_epoch=0) for _ in range(20)]
+    for response in responses:
         fault.edit(response)
-    assert {response.producer_epoch for response in told} == {2**15 - 3, 2**15 - 2, 2**15 - 1}
+    assert {response.producer_epoch for response in responses} == {2**15 - 3, 2**15 - 2, 2**15 - 1}
     refused = InitProducerIdResponse(error_code=ErrorCode.NOT_COORDINATOR, producer_epoch=-1)
     fault.edit(refused)
     assert refused.producer_epoch == -1
@@ -322,7 +322,7 @@ def test_a_coordinator_may_have_hardly_an_epoch_left() -> None:
     faults = make("epochs")
     metadata = TransactionMetadata("id", 7, 1000)
     faults.transaction = {"id": metadata}.get
-    told = set()
+    epochs = set()
     for _ in range(20):
         metadata.producer_epoch = 0
         fault = faults.on_request(received(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest("id", 1000)))
@@ -331,18 +331,18 @@ def test_a_coordinator_may_have_hardly_an_epoch_left() -> None:
         response = InitProducerIdResponse(producer_id=7, producer_epoch=0)
         fault.edit(response)
         assert response.producer_epoch == metadata.producer_epoch
-        told.add(response.producer_epoch)
+        epochs.add(response.producer_epoch)
         again = InitProducerIdResponse(producer_id=7, producer_epoch=metadata.producer_epoch)
         fault.edit(again)
         assert again == response, "they are used up once"
-    assert told == set(range(2**15 - 6, 2**15 - 1))
+    assert epochs == set(range(2**15 - 6, 2**15 - 1))
 
 
-def test_a_request_that_is_too_new_for_its_broker_is_told() -> None:
+def test_a_request_that_is_too_new_for_its_broker_is_reported() -> None:
     faults = make()
-    told: list[str] = []
-    faults.on_too_new = told.append
+    reported: list[str] = []
+    faults.on_too_new = reported.append
     faults.releases = Releases({ApiKey.PRODUCE: 8})
     for api in (ApiKey.METADATA, ApiKey.PRODUCE):
         assert faults.on_request(received(api)) is None
-    assert told == ["node 0: PRODUCE version 9"]
+    assert reported == ["node 0: PRODUCE version 9"]

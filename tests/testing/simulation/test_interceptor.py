@@ -15,7 +15,7 @@ from .histories import History, failure
 
 
 class Never(Random):
-    """Nothing is probable."""
+    """A random source whose draws make every fault improbable."""
 
     def random(self) -> float:
         return 1.0
@@ -62,7 +62,7 @@ def test_a_record_that_ends_twice_or_not(ends: int) -> None:
     case.history.ends(entry, case.history.metadata(entry, 7))
     for _ in range(ends):
         case.acknowledged(entry, 7)
-    assert case.found() == ["what is intercepted ends once"]
+    assert case.found() == ["every intercepted record ends once"]
 
 
 def test_an_end_that_is_not_true() -> None:
@@ -72,7 +72,7 @@ def test_an_end_that_is_not_true() -> None:
     case.acknowledged(one, 8)
     case.history.ends(other, failure(TimeoutException("late")))
     case.interceptor.on_send_error(other.record, TopicPartition("t", -1), TimeoutException("something else"))
-    assert case.found() == ["interceptors are told the truth"] * 2
+    assert case.found() == ["interceptors see how records end"] * 2
 
 
 def test_an_interceptor_that_is_not_closed_once() -> None:

@@ -1,4 +1,4 @@
-"""Each invariant holds for what is right, and fails for what is not."""
+"""Each invariant holds for a correct history, and fails for a wrong one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_run_as_it_should_be(promise: Promise, rates: dict[str, float] | None)
     assert found(history) == []
 
 
-def test_a_bulk_send_tells_of_no_metadata_and_has_an_order_of_its_own() -> None:
+def test_a_bulk_send_has_no_metadata_and_an_order_of_its_own() -> None:
     history = History()
     entries = [history.delivered(0) for _ in range(3)]
     assert found(history) == []
@@ -59,9 +59,9 @@ def test_a_bulk_send_tells_of_no_metadata_and_has_an_order_of_its_own() -> None:
     history.topic.partitions[0].log.found.reverse()  # type: ignore[attr-defined]
     broken = found(history)
     assert "records of a partition are in order" in broken
-    assert "what is acknowledged is in the log" not in broken
+    assert "acknowledged records are in the log" not in broken
     history.topic.partitions[0].log.found.clear()  # type: ignore[attr-defined]
-    assert "what is acknowledged is in the log" in found(history)
+    assert "acknowledged records are in the log" in found(history)
 
 
 # Ends
@@ -74,7 +74,7 @@ def test_a_record_that_does_not_end() -> None:
 
 
 @pytest.mark.parametrize("ends", [0, 2])
-def test_a_record_that_is_told_of_its_end_twice_or_not(ends: int) -> None:
+def test_a_record_whose_end_is_reported_twice_or_not(ends: int) -> None:
     history = History()
     history.delivered().ends = ends
     assert found(history) == ["every record ends exactly once"]
@@ -98,14 +98,14 @@ def test_a_parked_record_has_its_max_block_ms_besides() -> None:
     assert found(history) == ["nothing takes longer than its time-out"]
 
 
-# What is acknowledged
+# Acknowledged records
 
 
 def test_an_acknowledged_record_that_is_not_in_the_log() -> None:
     history = History()
     entry = history.sent()
     history.ends(entry, history.metadata(entry, 0))
-    assert found(history) == ["what is acknowledged is in the log, where it is said to be"]
+    assert found(history) == ["acknowledged records are where their metadata says"]
 
 
 @pytest.mark.parametrize("wrong", ["offset", "partition", "size", "timestamp"])
@@ -118,10 +118,10 @@ def test_metadata_that_is_not_true(wrong: str) -> None:
     history.ends(entry, end)
     if other is not entry:
         history.ends(other, history.metadata(other, history.appended(other)))
-    assert found(history) == ["what is acknowledged is in the log, where it is said to be"]
+    assert found(history) == ["acknowledged records are where their metadata says"]
 
 
-def test_an_offset_that_the_broker_did_not_tell() -> None:
+def test_an_offset_that_the_broker_did_not_report() -> None:
     history = History()
     entry = history.sent()
     history.appended(entry)
@@ -137,7 +137,7 @@ def test_without_acks_a_record_may_be_lost_only_to_faults() -> None:
         assert found(history) == promises
 
 
-# What is in the log
+# Records in the log
 
 
 @pytest.mark.parametrize("other", [{"value": b"x"}, {"key": b"x"}, {"headers": (("number", b"0"), ("more", b""))}])
@@ -163,7 +163,7 @@ def test_a_record_in_another_partition_than_it_was_sent_to() -> None:
     history = History()
     entry = history.sent(0)
     history.ends(entry, history.metadata(entry, history.appended(entry, 1), 1))
-    assert found(history) == ["records go where they were meant to go"]
+    assert found(history) == ["records are in the chosen partition"]
 
 
 def test_a_record_with_another_timestamp_than_it_was_given() -> None:
@@ -197,8 +197,8 @@ def test_failed_records_in_the_log() -> None:
     history.appended(refused)
     refused.delivery, refused.watched, refused.error = None, False, TimeoutException("no metadata")
     assert found(history) == [
-        "what is said not to be sent is not in the log",
-        "what was refused is not in the log",
+        "records reported as not sent are not in the log",
+        "refused records are not in the log",
     ]
 
 
@@ -238,7 +238,7 @@ def test_no_order_can_be_had_if_brokers_take_topics_by_name_and_these_are_create
 
 @pytest.mark.parametrize("epochs", [False, True])
 def test_what_was_given_up_comes_before_what_was_sent_later(*, epochs: bool) -> None:
-    """Unless its producer id has no epoch left that could fence it."""
+    """The order may break only if the producer id has no epoch left that could fence the late batch."""
     history = History(rates={"epochs": 0.1} if epochs else FAULTS)
     given_up = history.sent()
     history.delivered()
@@ -288,7 +288,7 @@ def test_what_a_new_leader_lacks_may_be_sent_again_and_is_no_second_copy() -> No
     cut_off(history, entry)
     history.delivered()
     history.ends(entry, history.metadata(entry, 1))
-    assert found(history) == ["what is acknowledged is in the log, where it is said to be"]
+    assert found(history) == ["acknowledged records are where their metadata says"]
     history.appended(entry)
     history.violations.found.clear()
     assert found(history) == ["records of a partition are in order"]
@@ -310,7 +310,7 @@ def test_what_was_cut_off_had_been_sent() -> None:
     history.appended(entry)
     cut_off(history, entry)
     history.ends(entry, failure(TimeoutException("late"), Outcome.NOT_SENT))
-    assert found(history) == ["what is said not to be sent is not in the log"]
+    assert found(history) == ["records reported as not sent are not in the log"]
 
 
 def test_a_record_that_was_deleted_counts_as_a_copy() -> None:
@@ -418,7 +418,7 @@ def test_an_acknowledged_record_is_in_the_log_when_it_is_acknowledged() -> None:
     assert history.violations.found == []
     history.ends(entry, history.metadata(entry, 1))
     check_end(entry, cluster, history.violations)
-    assert history.violations.found == ["what is acknowledged is in the log: record 0 for t (t-0@1) beyond 1"]
+    assert history.violations.found == ["acknowledged records are in the log: record 0 for t (t-0@1) beyond 1"]
 
 
 def test_metrics_that_count_otherwise() -> None:
@@ -449,7 +449,7 @@ def test_a_retry_with_other_bytes() -> None:
 
 
 def written(watch: WireWatch, world: World, *requests: Any, split: int = 1000) -> Any:
-    """A client's end, and what it has written."""
+    """A client's end, and the bytes that it has written."""
     end, _ = world.network.pair(1, ("kafka", 9092))
     data = b"".join(
         part for request in requests for part in encode_request(request, version=9, correlation_id=1, client_id="c")

@@ -35,16 +35,16 @@ def test_a_record_carries_its_number() -> None:
     assert repr(second) == "record 1 for t-3 (pending)"
 
 
-async def test_an_end_is_counted_and_told(ledger: Ledger) -> None:
-    told: list[Entry] = []
-    ledger.on_end = told.append
+async def test_an_end_is_counted_and_reported(ledger: Ledger) -> None:
+    reported: list[Entry] = []
+    ledger.on_end = reported.append
     entry, result = accepted(ledger)
     assert (entry.settled(), ledger.pending(0), entry.metadata()) == (False, [entry], None)
     assert entry.accepted_at is not None
     error = DeliveryError.of(TimeoutException("late"), Outcome.UNKNOWN, ("t", 2))
     result.fail(error)
     await asyncio.sleep(0)
-    assert (entry.ends, entry.settled(), ledger.pending(0), told) == (1, True, [], [entry])
+    assert (entry.ends, entry.settled(), ledger.pending(0), reported) == (1, True, [], [entry])
     assert isinstance(entry.failure(), TimeoutException)
     assert entry.outcome() == "TimeoutException unknown"
     assert ledger.deliveries(0) == [entry.delivery]

@@ -86,7 +86,7 @@ def test_where_nobody_listens_the_connection_is_refused() -> None:
     world.run(work)
 
 
-def test_whoever_gives_up_connecting_leaves_nothing() -> None:
+def test_giving_up_a_connect_leaves_nothing() -> None:
     for seed in range(30):
         world = World(seed=seed)
 

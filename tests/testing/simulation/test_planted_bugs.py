@@ -1,4 +1,4 @@
-"""The simulation finds each of the bugs that it is there for: its invariants can fail."""
+"""The simulation finds each planted bug: its invariants can fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.testing.simulation.planted_bugs import BUGS
 log = logging.getLogger(__name__)
 
 SEEDS = 100
-"""Of so many, where its circumstances can be had, some find it; most are found by one of the first ten."""
+"""One of this many seeds finds each bug in its circumstances; most are found by one of the first ten."""
 
 
 @interpreted_only

@@ -1,4 +1,4 @@
-"""One seed is one schedule; and the seeds that CI runs keep every promise."""
+"""One seed is one schedule, and the seeds that CI runs have no violations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aioproducer.testing.simulation.scenario import Ending
 from aioproducer.testing.simulation.workload import Work
 
 SEEDS = range(10)
-"""In every environment; the environment ``simulation`` runs many more."""
+"""The seeds that every environment runs; the environment ``simulation`` runs many more."""
 
 
 CALM = [scenario for scenario in map(draw, range(100)) if scenario.calm]
@@ -52,17 +52,17 @@ def test_a_run_is_the_same_in_another_process_whatever_its_hash_seed(reports: li
         f"print(*(simulate(seed).digest for seed in range({len(SEEDS)})))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    told = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=50
     )
-    assert told.stdout.split() == [report.digest for report in reports]
+    assert finished.stdout.split() == [report.digest for report in reports]
 
 
 def test_without_faults_everything_is_delivered() -> None:
     assert len(CALM) > 5
     reports = [play(scenario) for scenario in CALM]
     assert [report.violations for report in reports if not report.ok] == []
-    # All but what was too large, or more than may be parked.
+    # All except records that were too large, or exceeded the parked memory.
     assert sum(report.acknowledged for report in reports) > 0.7 * sum(report.records for report in reports)
 
 
@@ -93,7 +93,7 @@ def test_nothing_of_a_run_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(loop() for loop in loops), "the loop is still there, as garbage or not"
 
 
-# What a run finds though no invariant speaks of it
+# Problems that a run finds without an invariant
 
 
 def test_a_hang_ends_the_run_and_says_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_an_exception_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Work, "run", fail)
     report = play(CALM[0])
     assert "ZeroDivisionError: at work" in report.violations[0]
-    assert report.violations[0].startswith("nothing unforeseen happens: ")
+    assert report.violations[0].startswith("a run raises no unexpected error: ")
 
 
 def test_an_exception_that_only_the_loop_hears_of_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:

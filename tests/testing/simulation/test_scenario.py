@@ -99,7 +99,7 @@ def test_ample_is_drawn_and_may_be_asked_for() -> None:
         assert config.enable_idempotence == (scenario.promise is Promise.EXACTLY_ONCE)
 
 
-def test_milliseconds_are_told_as_seconds() -> None:
+def test_milliseconds_are_read_as_seconds() -> None:
     scenario = replace(SCENARIOS[0], config={"linger_ms": 250})
     assert scenario.milliseconds("linger_ms") == 0.25
 

@@ -1,4 +1,4 @@
-"""Each invariant of transactions holds for what is right, and fails for what is not."""
+"""Each invariant of transactions holds for a correct history, and fails for a wrong one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OFFSET = TopicPartition("input", 0)
 
 
 class Case:
-    """A partition, its producers, and what they were told."""
+    """A partition, its producers, and what was reported to them."""
 
     def __init__(self, *, calm: bool = False) -> None:
         self.history = History(rates=None if calm else FAULTS)
@@ -46,15 +46,15 @@ class Case:
         self.transactions.lives.append(life)
         return life
 
-    def transaction(self, life: Life, end: End | None, *, asked_at: float | None = 2.0) -> Transaction:
+    def transaction(self, life: Life, end: End | None, *, requested_at: float | None = 2.0) -> Transaction:
         transaction = self.transactions.begin(life)
         transaction.end = end
-        transaction.commit_asked_at = asked_at
+        transaction.commit_requested_at = requested_at
         self.history.ledger.transactions[life.producer] = transaction
         return transaction
 
     def writes(self, life: Life) -> Entry:
-        """A record of the transaction that was begun last, which arrives."""
+        """A record of the latest transaction, which arrives."""
         entry = self.history.sent(producer=life.producer)
         header = (NUMBER, b"%d" % entry.number)
         sequence = self.sequences.get(life.producer, 0)
@@ -99,25 +99,25 @@ WHOLE = "a transaction is committed as a whole"
 
 
 ENDS = {
-    "told committed, and is": (End.COMMITTED, 2.0, True, None),
-    "told committed, and is not": (End.COMMITTED, 2.0, False, WHOLE),
-    "told aborted, and is": (End.ABORTED, 2.0, False, None),
-    "told aborted, and is not": (End.ABORTED, 2.0, True, NOTHING),
-    "not told, and committed": (None, 2.0, True, None),
-    "not told, and aborted": (None, 2.0, False, None),
-    "never asked for, and committed": (None, None, True, NOTHING),
-    "never asked for, and aborted": (None, None, False, None),
+    "reported as committed, and is": (End.COMMITTED, 2.0, True, None),
+    "reported as committed, and is not": (End.COMMITTED, 2.0, False, WHOLE),
+    "reported as aborted, and is": (End.ABORTED, 2.0, False, None),
+    "reported as aborted, and is not": (End.ABORTED, 2.0, True, NOTHING),
+    "not reported, and committed": (None, 2.0, True, None),
+    "not reported, and aborted": (None, 2.0, False, None),
+    "never requested, and committed": (None, None, True, NOTHING),
+    "never requested, and aborted": (None, None, False, None),
 }
-"""What was told, when a commit was asked for, what there is, and the promise that is broken."""
+"""The reported end, when a commit was requested, whether the log has it, and the broken promise."""
 
 
 @pytest.mark.parametrize("case_of", ENDS)
 @pytest.mark.parametrize("with_offset", [False, True])
-def test_what_is_read_is_what_was_told(case_of: str, with_offset: bool) -> None:
-    end, asked_at, committed, promise = ENDS[case_of]
+def test_what_is_read_is_what_was_reported(case_of: str, with_offset: bool) -> None:
+    end, requested_at, committed, promise = ENDS[case_of]
     case = Case()
     life = case.life()
-    transaction = case.transaction(life, end, asked_at=asked_at)
+    transaction = case.transaction(life, end, requested_at=requested_at)
     if with_offset:
         transaction.group, transaction.offset, transaction.offset_taken = "g", OFFSET, True
         if committed:
@@ -128,7 +128,7 @@ def test_what_is_read_is_what_was_told(case_of: str, with_offset: bool) -> None:
     assert set(case.found()) == ({promise} if promise else set())
 
 
-def test_a_part_of_a_transaction_that_nobody_was_told_of() -> None:
+def test_a_part_of_a_transaction_whose_end_was_not_reported() -> None:
     case = Case()
     life = case.life()
     case.transaction(life, None)
@@ -165,7 +165,7 @@ def test_a_transaction_that_is_committed_although_a_record_failed() -> None:
 def test_a_producer_that_commits_after_it_was_fenced() -> None:
     case = Case()
     older = case.life(1.0)
-    case.transaction(older, None, asked_at=4.0)
+    case.transaction(older, None, requested_at=4.0)
     case.writes(older)
     case.life(3.0)
     case.marker(older, committed=True)
@@ -176,17 +176,17 @@ def test_an_older_producer_writes_behind_a_newer() -> None:
     case = Case()
     older, newer = case.life(1.0), case.life(3.0)
     for life in (newer, older):
-        case.transaction(life, End.COMMITTED, asked_at=2.0)
+        case.transaction(life, End.COMMITTED, requested_at=2.0)
         case.writes(life)
         case.marker(life, committed=True)
-    assert case.found() == ["who is fenced writes nothing"]
+    assert case.found() == ["a fenced producer writes nothing"]
 
 
 def test_other_transactional_ids_have_nothing_to_do_with_it() -> None:
     case = Case()
     first, second = case.life(1.0, "x"), case.life(3.0, "y")
     for life in (second, first):
-        case.transaction(life, End.COMMITTED, asked_at=5.0)
+        case.transaction(life, End.COMMITTED, requested_at=5.0)
         case.writes(life)
         case.marker(life, committed=True)
     assert case.found() == []
@@ -195,7 +195,7 @@ def test_other_transactional_ids_have_nothing_to_do_with_it() -> None:
 def test_a_transaction_that_stays_open() -> None:
     case = Case()
     life = case.life()
-    case.transaction(life, None, asked_at=None)
+    case.transaction(life, None, requested_at=None)
     case.writes(life)
     assert case.found() == ["no transaction stays open"]
 

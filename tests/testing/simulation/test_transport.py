@@ -1,4 +1,4 @@
-"""As asyncio's own transport; what is not said of one there is not relied on."""
+"""The transport behaves as asyncio's own; nothing relies on undocumented behaviour."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_nothing_is_read_while_reading_is_paused() -> None:
 
 
 def test_what_waits_is_not_copied() -> None:
-    """So whoever reuses a buffer too early is found out (uvloop, and asyncio from Python 3.12 on, do not copy)."""
+    """So the simulation detects a buffer reused too early (uvloop, and asyncio since Python 3.12, do not copy)."""
     world = World(conditions=SMALL)
 
     async def work() -> None:
@@ -98,7 +98,7 @@ def test_what_waits_is_not_copied() -> None:
 
 
 def test_a_transport_may_write_later() -> None:
-    """As uvloop's do."""
+    """The transports of uvloop do the same."""
     world = World(conditions=Conditions(splits=0.0, writes_later=True))
 
     async def work() -> None:

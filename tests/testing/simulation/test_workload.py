@@ -1,4 +1,4 @@
-"""A workload sees for itself whether what it is told at once is true."""
+"""A workload checks the results of its calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Lot:
 
 
 class FakeProducer:
-    """Takes everything; each record ends as ``end(result)`` says, after ``after`` seconds."""
+    """A producer that takes everything; each record ends as ``end(result)`` says, after ``after`` seconds."""
 
     def __init__(self, loop: Any, end: Callable[[ProduceResult], object], after: float = 0.1) -> None:
         self._loop = loop
@@ -82,7 +82,7 @@ class FakeProducer:
         )
 
     async def send_many(self, topic: str, values: list[Any], **columns: list[Any]) -> BulkResult:
-        """Those with a key fail."""
+        """A result in which records with a key fail."""
         await asyncio.sleep(self._after)
         keys = columns["keys"]
         failed = [place for place, key in enumerate(keys) if key is not None]
@@ -212,15 +212,15 @@ def test_when_the_producer_is_closed_the_work_is_done() -> None:
     assert len(case.producer.records) == 5
 
 
-def test_who_awaits_is_told_what_everybody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def told_something_else(delivery: Delivery) -> None:
+def test_awaiting_a_record_gives_the_outcome_that_everybody_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def another_outcome(delivery: Delivery) -> None:
         await asyncio.sleep(1)
         raise failure(KafkaError("something else"))
 
-    monkeypatch.setattr("aioproducer.testing.simulation.workload._outcome", told_something_else)
-    assert "who awaits is told the truth" in Case(replace(PLAN, records=20, waits=1.0)).run()
+    monkeypatch.setattr("aioproducer.testing.simulation.workload._outcome", another_outcome)
+    assert "awaiting a record gives its outcome" in Case(replace(PLAN, records=20, waits=1.0)).run()
 
 
-def test_explain_has_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_gives_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeProducer, "explain", lambda *args: "")
-    assert Case(PLAN).run() == {"explain has something to say"}
+    assert Case(PLAN).run() == {"explain gives a reason"}

@@ -1,4 +1,4 @@
-"""The judge finds whatever is wrong with what was read."""
+"""The judge finds every difference between the journal and the records that were read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(*transactions: Transaction) -> list[ConsumedRecord]:
             create = TimestampType.CREATE_TIME
             records.append(ConsumedRecord("t", partition, offsets[partition], 0, create, None, value))
             offsets[partition] += 1
-        offsets = [offset + 1 for offset in offsets]  # the marker
+        offsets = [offset + 1 for offset in offsets]  # a marker takes an offset
     return records
 
 

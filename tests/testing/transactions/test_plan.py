@@ -35,7 +35,7 @@ def test_a_third_is_aborted_and_records_go_to_all_partitions() -> None:
 
 
 def test_too_many_interruptions() -> None:
-    with pytest.raises(ValueError, match="24 interruptions do not go into 10 transactions"):
+    with pytest.raises(ValueError, match="24 interruptions do not fit into 10 transactions"):
         Plan(transactions=10)
 
 
