@@ -120,7 +120,7 @@ def test_what_commands_measure_alone(script: ModuleType) -> None:
     assert "| a table, 100 B | 50 | 20.0 | 2,200 |" in made["encode"]()
     assert "| 1 task | none | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 |" in made["linger"]()
     assert "| 1,000 of 100 B | 500 (1.00 ×) | 500 (1.00 ×) | 500 (1.00 ×) |" in made["spark"]()
-    assert "| 1,000 | 4 | 250 | 3 | yes |" in made["audit"]()
+    assert "| 1,000 | 4 | 250 | 5 | 3 | yes |" in made["audit"]()
     assert "| 1 | default | aiokafka | 450 | 2 ms | 9 ms | 300 µs | 1.00 (1.00–1.00) |" in made["services"]()
     assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
 
