@@ -140,7 +140,7 @@ class TestBatch:
         ):
             with pytest.raises(Exception, match=f"(?s){message}"):
                 source(spark.read, cluster, topic, **more).load().collect()
-        with pytest.raises(Exception, match='column "offset" is int, and the source has it as bigint'):
+        with pytest.raises(Exception, match='column "offset" is int, but bigint in the source'):
             source(spark.read, cluster, topic).schema("offset int").load().collect()
 
     def test_lost_records_are_an_error_or_left_out(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
