@@ -15,7 +15,7 @@
     resource_configs.py   those of groups and of client metrics subscriptions, which are only kept
     broker_server.py   one node, from its ports to its APIs
     socket_server.py   its listeners, and what connects them with its request handlers
-    listeners.py       the listeners as configs have them, and what clients are told of them
+    listeners.py       the listeners as configs have them, and the addresses that clients get
     listener_changes.py   those that come and go while a node runs
     end_point.py, listening_socket.py  where a listener listens; a port
     acceptor.py, gate.py  accepts clients; decides which may come in
@@ -42,6 +42,7 @@
     listener_users.py, scram_credentials.py  the users of PLAIN and of SCRAM
     authentication_failure.py, authentication_metrics.py  how failed authentications end; counts of both
     failed_logins.py      their lines in the log
+    closed_connections.py log lines for connections that a node closes
     memory_pool.py     how much memory the requests of all clients may take
     request_channel.py the queue of requests
     request_handler.py the pool that handles them
@@ -50,6 +51,7 @@
     context.py         what the handlers of a node work with
     kafka_apis.py      from a request to its handler
     handlers/          one file per API
+    linear_pattern.py  regular expressions of clients, matched without backtracking
     fetch_sessions.py  what clients fetch again and again, and know of it
     purgatory.py       operations that wait for something to happen, or for their time to be up
     purgatories.py     the purgatories of a node
@@ -67,7 +69,7 @@
     log_checkpoint.py  what it knows of itself, for a restart
     batches.py         where it keeps its batches: in memory, or
     storage/           on disk
-    cluster_journal.py the interface that is told of everything that must be kept
+    cluster_journal.py the interface that receives everything that must be kept
     log_validator.py   what a batch must be before it is appended
     record_walk.py     whether its records are records: compiled
     producer_state.py  distinguishes retried batches from new ones

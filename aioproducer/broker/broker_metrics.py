@@ -1,4 +1,4 @@
-"""What a node tells of itself, in Kafka's names (``docs/broker-metrics.md``). Worked out when somebody asks."""
+"""The metrics of a node, under Kafka's names (``docs/broker-metrics.md``). They are computed when they are read."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class BrokerServer:
         self.sockets.requests.on_complete = self._completed
 
     async def open(self, end_points: Collection[EndPoint]) -> dict[str, EndPoint]:
-        """Opens the ports of its listeners, and returns where they are. Nobody is let in yet.
+        """Opens the ports of its listeners, and returns where they are. No client is admitted yet.
 
         Raises :class:`ConfigException` for a host name that the cluster was started with and that cannot be resolved.
         """
@@ -173,19 +173,19 @@ class BrokerServer:
 
     def _completed(self, request: Request, end: RequestEnd, now: float) -> None:
         times = RequestTimes(request, now)
-        told = end.response if isinstance(end, SendResponse | CloseConnectionResponse) else None
-        if isinstance(told, FetchResponse):
-            self._fetched(told, now)
-        self.request_metrics.record(request, times, {} if told is None else error_counts(told), now)
+        response = end.response if isinstance(end, SendResponse | CloseConnectionResponse) else None
+        if isinstance(response, FetchResponse):
+            self._fetched(response, now)
+        self.request_metrics.record(request, times, {} if response is None else error_counts(response), now)
         if request_log.enabled():
             request_log.log_request(request, end, times)
 
     def _fetched(self, response: FetchResponse, now: float) -> None:
         state, metrics = self.context.state, self.context.topic_metrics
-        for told in response.responses:
-            topic = state.topics.get(told.topic) or state.topic_by_id(told.topic_id)
+        for fetched in response.responses:
+            topic = state.topics.get(fetched.topic) or state.topic_by_id(fetched.topic_id)
             if topic is not None:
                 rates = metrics.of(topic.name)
-                for one in told.partitions:
+                for one in fetched.partitions:
                     batches = one.records if isinstance(one.records, tuple) else ()
                     rates.fetched(sum(map(len, batches)), one.error_code != ErrorCode.NONE, now)

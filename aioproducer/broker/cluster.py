@@ -278,14 +278,14 @@ class EmbeddedCluster(ClusterContents):
         listening = self._state.configs.broker(node_id).listening
         said = listening.of_node(node_id)
         self._end_points[node_id] = {one: opened[one.listener] for one in said if one.listener in opened}
-        told = {
+        advertised = {
             name: (end_point.host, end_point.port)
-            for name, end_point in listening.told_of_node(node_id, opened).items()
+            for name, end_point in listening.advertised_of_node(node_id, opened).items()
         }
         if node_id in self._advertised:  # there was but one listener, and it stays
-            told[listening.inter_broker] = self._advertised[node_id]
+            advertised[listening.inter_broker] = self._advertised[node_id]
         rack = self._racks[node_id]
-        return {name: Node(node_id, host, port, rack) for name, (host, port) in told.items()}
+        return {name: Node(node_id, host, port, rack) for name, (host, port) in advertised.items()}
 
     def _listeners_changed(self, node_id: int) -> None:
         server = self._servers.get(node_id)

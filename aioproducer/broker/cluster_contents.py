@@ -137,7 +137,7 @@ class ClusterContents:
 
         The high watermark stops, so produce requests with acks=all wait until their time is up, and so do
         DeleteRecords; consumers see nothing new. With ``in_sync=False`` the replica has also left the in-sync replicas,
-        as after ``replica.lag.time.max.ms``: the others go on without it if ``min.insync.replicas`` of them are left.
+        as after ``replica.lag.time.max.ms``: the others continue if ``min.insync.replicas`` are left.
         Raises ``InvalidReplicaAssignmentException``.
         """
         self._state.hold_replica(topic, partition, node_id, in_sync=in_sync)

@@ -91,7 +91,7 @@ APIS: dict[int, Api] = {
     ApiKey.SASL_HANDSHAKE: Api(sasl_handshake.VERSIONS, sasl_handshake.handle),
     ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle, changes=True),
     ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle, changes=True),
-    ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle),
+    ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle, changes=True),
     ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(offset_for_leader_epoch.VERSIONS, offset_for_leader_epoch.handle),
     ApiKey.ADD_PARTITIONS_TO_TXN: Api(add_partitions_to_txn.VERSIONS, add_partitions_to_txn.handle),
@@ -111,12 +111,12 @@ APIS: dict[int, Api] = {
     ),
     ApiKey.OFFSET_DELETE: Api(offset_delete.VERSIONS, offset_delete.handle),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(describe_client_quotas.VERSIONS, describe_client_quotas.handle),
-    ApiKey.ALTER_CLIENT_QUOTAS: Api(alter_client_quotas.VERSIONS, alter_client_quotas.handle),
+    ApiKey.ALTER_CLIENT_QUOTAS: Api(alter_client_quotas.VERSIONS, alter_client_quotas.handle, changes=True),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(
         describe_user_scram_credentials.VERSIONS, describe_user_scram_credentials.handle
     ),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(
-        alter_user_scram_credentials.VERSIONS, alter_user_scram_credentials.handle
+        alter_user_scram_credentials.VERSIONS, alter_user_scram_credentials.handle, changes=True
     ),
     ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster.VERSIONS, describe_cluster.handle),
     ApiKey.DESCRIBE_PRODUCERS: Api(describe_producers.VERSIONS, describe_producers.handle),

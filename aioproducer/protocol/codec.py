@@ -57,7 +57,7 @@ def decode_prefix(
 ) -> tuple[M, int]:
     """As ``decode``, for what stands before something else: the message at byte ``pos``, and where it ends.
 
-    Raises ``SchemaException`` as well if its arrays have more than ``max_elements`` together, of structs or of strings.
+    Raises ``SchemaException`` as well if its arrays have more than ``max_elements`` together.
     """
     read = _READERS.get((cls, version)) or _compiled(_READERS, compile_reader, cls, version)
     try:

@@ -13,7 +13,7 @@ MOST_NUMBERS = 1000
 def compile_reader(cls: type[Message], version: int) -> Compiled:
     """``read(data, pos, left) -> (message, pos)``: the message that starts at ``pos``, and where it ends.
 
-    It may have ``left`` elements in all its arrays together; those of fixed size cost next to nothing and do not count.
+    It may have ``left`` elements in all its arrays together.
     """
     return _compiled(_Reader(cls, version), "read", "data, pos, left")
 
@@ -112,11 +112,11 @@ class _Reader(Source):
         # A struct of no bytes would make any count possible: as Kafka, one byte each is the least.
         rest = self.checked(nullable, target, max(1, minimum_size(element, self.version, self.flexible())))
         with self.block(rest):
+            self.line("left -= n")
+            self.line("if left < 0: reject_elements()")
             if isinstance(element, Fixed) and element is not UUID:
                 self.numbers(element, target)
                 return
-            self.line("left -= n")
-            self.line("if left < 0: reject_elements()")
             items, item = self.variable("a"), self.variable("v")
             self.line(f"{items} = {target} = []")
             with self.block("for _ in range(n):"):

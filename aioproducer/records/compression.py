@@ -264,6 +264,8 @@ def _decompress_snappy(data: bytes, max_size: int) -> bytes:
     pos = len(_XERIAL_HEADER)
     if len(data) < pos:
         raise _ends_early(CompressionType.SNAPPY)
+    if not data.startswith(_XERIAL_HEADER):  # some clients would take it for a bare block
+        raise _broken(CompressionType.SNAPPY, "its version is not 1")
     while pos < len(data):
         start = pos + 4
         pos = start + int.from_bytes(data[pos:start], "big")

@@ -70,7 +70,7 @@ async def test_a_request_that_drips_in_is_cut_off_and_logged(caplog: pytest.LogC
         assert await slow.is_closed()
         dripping.cancel()
         await exchange(served, other, METADATA)
-    reason = "not whole, and less than 262144 bytes of it have come in 50 ms"
+    reason = "incomplete: fewer than 262144 bytes arrived in 50 ms"
     assert any(reason in record.getMessage() for record in caplog.records)
 
 

@@ -15,6 +15,8 @@ PACKAGES = [
     *("producer/exchange", "producer/hooks", "producer/parking", "producer/scheduling", "producer/sender"),
     "producer/transactions",
     *("testing", "testing/simulation", "testing/transactions"),
+    *("broker/authorization", "broker/configs", "broker/coordinators", "broker/faults", "broker/log", "broker/network"),
+    *("broker/purgatory", "broker/quotas", "broker/requests", "broker/security", "broker/state", "broker/storage"),
 ]
 
 

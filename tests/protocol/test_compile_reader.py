@@ -11,6 +11,7 @@ from aioproducer.protocol.codec import decode, decode_prefix, encode
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
+from aioproducer.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
 from aioproducer.protocol.schema import Message
 
@@ -104,3 +105,7 @@ def test_the_elements_of_all_arrays_together_may_be_limited() -> None:
     assert (len(message.topics), end) == (2, len(data))
     with pytest.raises(SchemaException, match="more elements than are allowed"):
         decode_prefix(FetchRequest, 11, data, max_elements=9)
+    numbers = b"".join(encode(OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [1, 2, 3])]), 7))
+    assert decode_prefix(OffsetFetchRequest, 7, numbers, max_elements=4)[1] == len(numbers)
+    with pytest.raises(SchemaException, match="more elements than are allowed"):
+        decode_prefix(OffsetFetchRequest, 7, numbers, max_elements=3)

@@ -96,6 +96,13 @@ def test_raw_snappy_is_read_too() -> None:
         decompress(CompressionType.SNAPPY, raw, len(PLAIN) - 1)
 
 
+def test_snappy_streams_of_other_versions_are_refused() -> None:
+    stream = bytearray(compress(CompressionType.SNAPPY, PLAIN))
+    stream[8] = 1
+    with pytest.raises(CorruptRecordException, match="its version is not 1"):
+        decompress(CompressionType.SNAPPY, bytes(stream), len(PLAIN))
+
+
 def test_lz4_blocks_are_64_kib_and_independent() -> None:
     frame = lz4.frame.get_frame_info(compress(CompressionType.LZ4, bytes(200_000)))
     assert frame["block_size"] == 64 * 1024

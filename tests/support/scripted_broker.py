@@ -85,7 +85,7 @@ class Exchange:
 
     # aioproducer.broker.requests.request.ResponseChannel
 
-    def send_response(self, response: RequestEnd) -> None:
+    def send_response(self, request: HandledRequest, response: RequestEnd) -> None:
         if isinstance(response, CloseConnectionResponse):
             raise Drop(response.reason)
         if isinstance(response, SendResponse):

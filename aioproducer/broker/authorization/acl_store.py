@@ -25,6 +25,8 @@ MAX_ACLS = 20_000
 MAX_TEXT = 1000
 """Characters of a name, a principal and a host. Kafka has no such limit."""
 
+_ACLS_AT_ONCE = 500
+
 _Pattern = tuple[ResourceType, PatternType, str]
 
 
@@ -85,14 +87,22 @@ class AclStore:
         return True
 
     def delete(self, wanted: AclBindingFilter) -> list[AclBinding]:
-        """Those that were there and match. Raises :class:`InvalidRequestException` for a filter that means nothing."""
+        """Deletes the ACLs that match, and returns them. Raises :class:`InvalidRequestException` for a filter that
+        means nothing."""
+        return [binding for some in self.deleting(wanted) for binding in some]
+
+    def deleting(self, wanted: AclBindingFilter) -> Iterator[list[AclBinding]]:
+        """As :meth:`delete`, in steps that take little time; each yields the ACLs that it has deleted."""
         if wanted.is_unknown:
             raise InvalidRequestException("the filter has a type, an operation or a permission that is not known here")
-        found = [binding for binding in self._all if wanted.matches(binding)]
-        for binding in found:
-            self._on_change(binding, False)
-            self._remove(binding)
-        return found
+        every = tuple(self._all)
+        for start in range(0, len(every), _ACLS_AT_ONCE):
+            found = [binding for binding in every[start : start + _ACLS_AT_ONCE] if wanted.matches(binding)]
+            found = [binding for binding in found if binding in self._all]  # not deleted between two steps
+            for binding in found:
+                self._on_change(binding, False)
+                self._remove(binding)
+            yield found
 
     def restore(self, binding: AclBinding) -> None:
         """What there was before a restart."""

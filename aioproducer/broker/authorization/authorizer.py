@@ -43,7 +43,7 @@ _IMPLIED = {
     ),
     AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}),
 }
-"""Whoever is allowed one of these is allowed that. To deny one of them denies nothing else."""
+"""By operation, the operations whose permission implies it. Denying one of them denies nothing else."""
 
 
 class StandardAuthorizer:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aioproducer.broker.authorization.authorizer import STANDARD, super_users_of
-from aioproducer.broker.configs.connection_overrides import max_connections_overrides
+from aioproducer.broker.configs.connection_overrides import MAX_HOST_NAMES, max_connections_overrides
 from aioproducer.broker.configs.listener_users import jaas_listener, users_of
 from aioproducer.broker.configs.listeners import (
     DEFAULT_LISTENERS,
@@ -52,7 +52,10 @@ def _are_overrides(text: str) -> bool:
     return True
 
 
-OVERRIDES = Valid("pairs of an IP address or a host name and a number, 10.0.0.1:100,localhost:50", _are_overrides)
+OVERRIDES = Valid(
+    f"pairs of an IP address or a host name (at most {MAX_HOST_NAMES}) and a number, 10.0.0.1:100,localhost:50",
+    _are_overrides,
+)
 TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
 CODECS = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 GZIP_LEVELS = Valid("-1, or 1 to 9", lambda level: level == -1 or 1 <= level <= 9)
@@ -284,8 +287,7 @@ class BrokerConfig:
         Type.STRING,
         "",
         Valid(f"empty, or {STANDARD}", lambda name: name in ("", STANDARD)),
-        "Who decides what clients may do: nobody, so that everybody may do everything, or Kafka's StandardAuthorizer,"
-        " which decides by ACLs.",
+        "Decides what clients may do: Kafka's StandardAuthorizer by ACLs. Empty: every client may do everything.",
     )
     super_users: str = key(
         Type.STRING, "", ANY, "Principals who may do everything, separated by semicolons: User:admin;User:CN=ops."
@@ -341,7 +343,7 @@ class BrokerConfig:
         if 0 <= idle <= delay and any(protocol.startswith("SASL") for protocol in config.listening.protocols.values()):
             raise ConfigException(
                 f"config 'connection.failed.authentication.delay.ms' is {delay}; it must be less than"
-                f" connections.max.idle.ms, {idle}, or nobody hears of a failed authentication",
+                f" connections.max.idle.ms, {idle}, or no client receives the error of a failed authentication",
                 name="connection.failed.authentication.delay.ms",
                 value=delay,
             )

@@ -45,7 +45,7 @@ class Synonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """A config and all its values, the one that counts first. Without synonyms it has its default."""
+    """A config and all its values, the effective one first. Without synonyms it has its default."""
 
     key: ConfigKey
     synonyms: tuple[Synonym, ...]
@@ -60,16 +60,16 @@ class ConfigEntry(NamedTuple):
 
 
 class Reconfigurable(Protocol):
-    """A node that runs, as far as its configs change (Kafka's ``BrokerReconfigurable``)."""
+    """A running node whose configs may change (Kafka's ``BrokerReconfigurable``)."""
 
     @property
     def node_id(self) -> int: ...
 
     def validate_reconfiguration(self, config: BrokerConfig) -> None:
-        """Raises :class:`ConfigException` for configs of this node that it could not obey."""
+        """Raises :class:`ConfigException` if the node cannot apply these configs."""
 
     def reconfigure(self) -> None:
-        """Obeys what has changed."""
+        """Applies the changed configs."""
 
 
 class ClusterConfigs:
@@ -85,7 +85,7 @@ class ClusterConfigs:
         self._topics: dict[int | None, TopicConfig] = {}
 
     def follow(self, node: Reconfigurable) -> None:
-        """It is asked before configs of its own change, and told after every change to the configs of brokers."""
+        """Registers a running node: it validates its own new configs, and applies every change of brokers' configs."""
         self._running.append(node)
 
     def follow_no_more(self, node: Reconfigurable) -> None:
@@ -257,7 +257,7 @@ def _check_modes(node: str, changes: Iterable[ConfigChange]) -> None:
     fixed = [name for name, mode in modes.items() if mode is UpdateMode.READ_ONLY]
     for name in fixed:
         if name not in BROKER_CONFIGS:
-            # Kafka keeps any name for plugins of the user's own; here it would be a mistake nobody hears of.
+            # Kafka stores any name, for plugins of the user; here an unknown name is a mistake.
             raise InvalidRequestException(str(unknown(name, BROKER_CONFIGS, "broker")))
     if fixed:
         raise InvalidRequestException(f"these configs cannot be changed while the broker runs: {fixed}")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from aioproducer.configs.config_def import ConfigKey, Type, as_text
 from aioproducer.errors import InvalidConfigurationException, InvalidRequestException
+from aioproducer.protocol.primitives import MAX_STRING_LENGTH
 
 
 class OpType(IntEnum):
@@ -47,7 +48,7 @@ def changed(
 
     What is appended to or subtracted from is the value that is set, or else the default, whatever the config is for the
     time being. Raises :class:`InvalidRequestException` for a config that is changed twice, and
-    :class:`InvalidConfigurationException` for one that is appended to and no list.
+    :class:`InvalidConfigurationException` for one that is appended to and is no list, or would become too long.
     """
     configs = dict(current)
     seen = set()
@@ -63,15 +64,20 @@ def changed(
             row = rows[name]
             if row.type is not Type.LIST:
                 raise InvalidConfigurationException(f"{operation.name} is for lists: config {name!r} is none")
-            configs[name] = ",".join(_parts(configs.get(name, as_text(row.default)), operation, _split(value or "")))
+            whole = ",".join(_parts(configs.get(name, as_text(row.default)), operation, _split(value or "")))
+            if len(whole.encode()) > MAX_STRING_LENGTH:  # no response could describe it
+                raise InvalidConfigurationException(f"config {name!r} would be longer than {MAX_STRING_LENGTH} bytes")
+            configs[name] = whole
     return configs
 
 
 def _parts(current: str, operation: OpType, parts: list[str]) -> list[str]:
     kept = _split(current)
     if operation is OpType.APPEND:
-        return [*kept, *(part for part in dict.fromkeys(parts) if part not in kept)]
-    return [part for part in kept if part not in parts]
+        known = frozenset(kept)
+        return [*kept, *(part for part in dict.fromkeys(parts) if part not in known)]
+    removed = frozenset(parts)
+    return [part for part in kept if part not in removed]
 
 
 def _split(text: str) -> list[str]:

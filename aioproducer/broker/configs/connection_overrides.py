@@ -10,6 +10,10 @@ from ipaddress import ip_address
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?:[\w-]{1,63}\.)*(?!\d+\Z)[\w-]{1,63}", re.ASCII)
 
 
+MAX_HOST_NAMES = 100
+"""Each is resolved, which may take seconds."""
+
+
 def max_connections_overrides(text: str) -> dict[str, int]:
     """How many connections, by IP address or host name. Raises ValueError."""
     found = {}
@@ -18,6 +22,8 @@ def max_connections_overrides(text: str) -> dict[str, int]:
         found[_host(host)] = int(count)
         if int(count) < 0:
             raise ValueError(f"{count} is negative")
+    if sum(not _is_address(host) for host in found) > MAX_HOST_NAMES:
+        raise ValueError(f"more than {MAX_HOST_NAMES} host names")
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from aioproducer.broker.configs.listeners import listener_named
+from aioproducer.broker.configs.listeners import LONGEST_NAME, listener_named
 from aioproducer.errors import ConfigException
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, parse_jaas
 from aioproducer.security.password import Password
@@ -25,7 +25,7 @@ _USER = "user_"
 
 def jaas_listener(name: str) -> tuple[str, str] | None:
     """The listener and the mechanism of a config with this name; None if it is not such a name."""
-    found = _CONFIG.fullmatch(name)
+    found = None if len(name) > LONGEST_NAME else _CONFIG.fullmatch(name)
     return None if found is None else (found[1].upper(), found[2].upper())
 
 

@@ -48,12 +48,15 @@ _END_POINT = re.compile(r"([A-Za-z0-9_-]+)://(?:\[([0-9A-Fa-f:.%]+)\]|([^\[\]:/]
 _CONFIG = re.compile(
     r"listener[._]name[._](.+)[._](" + "|".join(name.replace(".", "[._]") for name in LISTENER_CONFIGS) + ")"
 )
+LONGEST_NAME = 1000
+"""Characters of a config's name. Matching the pattern takes time in proportion to them, and clients send any."""
+
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 _LARGEST_PORT = 65535
 
 
 class Listeners(NamedTuple):
-    """``end_points`` are those of node 0, in the order of the config; ``advertised`` is what clients are told."""
+    """``end_points`` are node 0's, in the order of the config; ``advertised`` has the addresses that clients get."""
 
     end_points: tuple[EndPoint, ...]
     advertised: Mapping[str, EndPoint]
@@ -69,14 +72,14 @@ class Listeners(NamedTuple):
         """Where a node listens."""
         return tuple(_of_node(end_point, node_id) for end_point in self.end_points)
 
-    def told_of_node(self, node_id: int, open: Mapping[str, EndPoint]) -> dict[str, EndPoint]:
-        """What clients are told of a node that has opened these; nothing of those that are not advertised."""
-        told = {}
+    def advertised_of_node(self, node_id: int, open: Mapping[str, EndPoint]) -> dict[str, EndPoint]:
+        """The addresses that clients get of a node's ``open`` listeners, without those that are not advertised."""
+        found = {}
         for name, end_point in self.advertised.items():
             if name in open:
                 _, host, port = _of_node(end_point, node_id)
-                told[name] = EndPoint(name, host or open[name].host, port or open[name].port)
-        return told
+                found[name] = EndPoint(name, host or open[name].host, port or open[name].port)
+        return found
 
     def check_ports(self, node_ids: Iterable[int]) -> None:
         """Raises :class:`ConfigException` if these nodes cannot all have their ports."""
@@ -106,19 +109,19 @@ def listeners_of(
     ports = [end_point.port for end_point in end_points.values() if end_point.port]
     if len(set(ports)) < len(ports):
         raise _refused("listeners", "two of them have the same port")
-    told = _end_points("advertised.listeners", advertised) or end_points
-    for name, (_, host, _) in told.items():
+    addresses = _end_points("advertised.listeners", advertised) or end_points
+    for name, (_, host, _) in addresses.items():
         if name not in end_points:
             raise _refused("advertised.listeners", f"{name} is not among listeners: {', '.join(end_points)}")
         if host in _EVERYWHERE:
             raise _refused(
-                "advertised.listeners", f"nobody can connect to {host}: give {name} a host that clients know"
+                "advertised.listeners", f"clients cannot connect to {host}: give {name} a host that clients know"
             )
     between = (inter_broker or _PLAINTEXT).upper()
-    if between not in told:
+    if between not in addresses:
         missing = f"there is no listener {between}" if between not in end_points else f"{between} is not advertised"
-        raise _refused("inter.broker.listener.name", f"{missing}: it has to be one of {', '.join(told)}")
-    return Listeners(tuple(end_points.values()), told, between, spoken)
+        raise _refused("inter.broker.listener.name", f"{missing}: it has to be one of {', '.join(addresses)}")
+    return Listeners(tuple(end_points.values()), addresses, between, spoken)
 
 
 def listener_config(name: str, listeners: Iterable[str] | None = None) -> tuple[str, str] | None:
@@ -126,7 +129,7 @@ def listener_config(name: str, listeners: Iterable[str] | None = None) -> tuple[
 
     Underscores count as dots. With ``listeners``, raises :class:`ConfigException` for a listener not among them.
     """
-    found = _CONFIG.fullmatch(name)
+    found = None if len(name) > LONGEST_NAME else _CONFIG.fullmatch(name)
     if found is None:
         return None
     written, base = found.groups()

@@ -1,4 +1,4 @@
-"""The topic configs of Apache Kafka 4.3 that the embedded broker takes, keeps and tells, and that do nothing."""
+"""The topic configs of Apache Kafka 4.3 that the embedded broker stores without effect."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NO_REPLICATION = "Replicas share their log."
 
 @dataclass(frozen=True, slots=True)
 class StoredTopicConfig:
-    """Tools set these as a matter of course, so they are no error; a value that Kafka refuses is.
+    """Tools set these routinely, so they are accepted. A value that Kafka refuses is an error.
 
-    Each one's text, which DescribeConfigs tells, is why it has no effect.
+    The text of each says why it has no effect. DescribeConfigs returns it.
     """
 
     delete_retention_ms: int = key(Type.LONG, _DAY, at_least(0), _NO_COMPACTION)

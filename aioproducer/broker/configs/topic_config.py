@@ -121,4 +121,4 @@ KIP_1269_CONFIGS = frozenset({"producer.state.batches.to.retain", "log.producer.
 _STORED = table(StoredTopicConfig)
 TOPIC_CONFIGS: Mapping[str, ConfigKey] = {**table(TopicConfig), **_STORED}
 TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(_STORED)
-"""Stored with a topic and told; they do nothing."""
+"""Stored with a topic and described, without effect."""

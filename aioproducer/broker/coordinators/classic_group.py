@@ -1,6 +1,6 @@
 """One group of consumers under the classic protocol (Kafka's ``ClassicGroup``): its members and how far they agree.
 
-Rules only. What may follow what is the table :data:`TRANSITIONS`; who waits and for how long is the coordinator's.
+Rules only, with the states of :data:`TRANSITIONS`. The coordinator has the timers and the requests that wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ from aioproducer.errors import (
 )
 
 CONSUMER = "consumer"
-"""The type of protocol whose members say what they have subscribed to."""
+"""The protocol type whose members send their subscriptions."""
+
+
+MAX_PROTOCOLS = 100
+"""Protocols of a member. Kafka has no such limit."""
+
+MAX_METADATA = 1024 * 1024
+"""Bytes of metadata of a member. In Kafka a whole group has to fit in a record of this size."""
+
+MAX_SUBSCRIBED = 100_000
+"""Topics that different subscriptions of a group name together. With more of them the broker does not look at them."""
 
 
 class GroupState(Enum):
@@ -42,13 +52,13 @@ TRANSITIONS: dict[GroupState, frozenset[GroupState]] = {
     _S.STABLE: frozenset({_S.PREPARING_REBALANCE, _S.DEAD}),
     _S.DEAD: frozenset(),
 }
-"""From a state to those that may follow: members join, the leader assigns, all work, until something changes."""
+"""By state, the states that may follow: members join, the leader assigns, the group is stable until members change."""
 
 
 @dataclass(slots=True)
 class Member:
-    """A member. ``protocols`` are the assignors it knows, the one it likes best first, each with what its leader needs
-    to know of the member. Times are milliseconds."""
+    """A member. ``protocols`` are its assignors in order of preference, each with the metadata for the group's leader.
+    Times are milliseconds."""
 
     member_id: str
     instance_id: str | None
@@ -60,7 +70,7 @@ class Member:
     protocols: Sequence[tuple[str, bytes]]
     assignment: bytes = b""
     joined: bool = False
-    """It takes part in the rebalance under way."""
+    """Whether it has joined the current rebalance."""
 
     def metadata(self, protocol: str) -> bytes:
         return dict(self.protocols).get(protocol, b"")
@@ -89,9 +99,13 @@ class ClassicGroup:
     # members
 
     def check_protocols(self, protocol_type: str, protocols: Sequence[tuple[str, bytes]]) -> None:
-        """Raises unless a member that knows these protocols can agree with all others."""
+        """Raises unless all members have one of these protocols in common."""
         if not protocol_type or not protocols:
             raise InconsistentGroupProtocolException("a member must know a protocol, and say of what type")
+        if len(protocols) > MAX_PROTOCOLS or sum(len(metadata) for _, metadata in protocols) > MAX_METADATA:
+            raise InconsistentGroupProtocolException(
+                f"a member has at most {MAX_PROTOCOLS} protocols, with {MAX_METADATA} bytes of metadata together"
+            )
         if not self.members:
             return
         common = self._known_to_all()
@@ -101,7 +115,7 @@ class ClassicGroup:
             )
 
     def add(self, member: Member) -> None:
-        """The first one leads."""
+        """Adds a member; the first one leads."""
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self._instances[member.instance_id] = member.member_id
@@ -153,7 +167,7 @@ class ClassicGroup:
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, *, transactional: bool
     ) -> Member | None:
-        """Raises unless who says so may commit offsets: a member, or anybody if there are none. None for the latter.
+        """Raises unless this client may commit offsets: a member, or anyone while the group is empty (returns None).
 
         Within a transaction a client that names no member need not be one (KIP-447).
         """
@@ -168,23 +182,26 @@ class ClassicGroup:
         return member
 
     def subscribed_topics(self) -> set[str] | None:
-        """What the members consume; None if that cannot be told: they are no consumers, or have not agreed yet."""
+        """The topics that the members consume; None if they are unknown: no consumers, or no protocol chosen yet."""
         if not self.members:
             return set()
         if self.protocol_type != CONSUMER or self.protocol is None:
             return None
         found: set[str] = set()
+        left = MAX_SUBSCRIBED
         try:
-            for member in self.members.values():
-                found |= _topics_of(member.metadata(self.protocol))
-        except (struct.error, UnicodeDecodeError):
+            for subscription in {member.metadata(self.protocol) for member in self.members.values()}:
+                topics, count = _topics_of(subscription, left)
+                left -= count
+                found |= topics
+        except (struct.error, ValueError):
             return None
         return found
 
     # rebalances
 
     def prepare_rebalance(self) -> None:
-        """All members have to join anew."""
+        """Begins a rebalance: all members have to join again."""
         unassigned = self.state is GroupState.COMPLETING_REBALANCE
         self.become(GroupState.PREPARING_REBALANCE)
         for member in self.members.values():
@@ -198,15 +215,15 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long members have to join: what the most patient of them asks for."""
+        """How long members have to join: the longest rebalance time-out of all members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def absent(self) -> list[Member]:
-        """Members that have not joined, and are to be dropped for it: static ones have until their session ends."""
+        """The members to remove because they have not joined. Static members stay until their session ends."""
         return [member for member in self.members.values() if not member.joined and member.instance_id is None]
 
     def next_generation(self, now_ms: int) -> None:
-        """The rebalance's members are those that are there; they wait for their assignments, if there are any."""
+        """Completes the joins: the members that are left wait for their assignments; without any the group is empty."""
         self.generation += 1
         if not self.members:
             self.protocol = self.leader = None
@@ -219,7 +236,7 @@ class ClassicGroup:
         self.become(GroupState.COMPLETING_REBALANCE)
 
     def select_protocol(self) -> str:
-        """Each member votes for the one it likes best of those that all know; the first of the most voted wins."""
+        """Each member votes for the first of its protocols that all have. The protocol with the most votes wins."""
         common = self._known_to_all()
         votes = Counter(
             next(name for name, _ in member.protocols if name in common) for member in self.members.values()
@@ -227,7 +244,7 @@ class ClassicGroup:
         return votes.most_common(1)[0][0]
 
     def assign(self, assignments: Mapping[str, bytes]) -> None:
-        """The leader has spoken; whom it left out has nothing to do."""
+        """Stores the leader's assignments. A member that it left out has an empty one."""
         for member in self.members.values():
             member.assignment = assignments.get(member.member_id, b"")
         self.become(GroupState.STABLE)
@@ -237,12 +254,19 @@ class ClassicGroup:
         return set.intersection(*known) if known else set()
 
 
-def _topics_of(subscription: bytes) -> set[str]:
-    """The topics in a consumer's metadata (``ConsumerProtocolSubscription``): they come first in every version."""
+def _topics_of(subscription: bytes, most: int) -> tuple[set[str], int]:
+    """The topics in a consumer's metadata (``ConsumerProtocolSubscription``): they come first in every version.
+
+    Returns how many were named, too. Raises struct.error or ValueError if it is malformed, or names more than ``most``.
+    """
     (count,) = struct.unpack_from(">i", subscription, 2)
+    if count > most:
+        raise ValueError("the members name too many topics")
     at, topics = 6, set()
     for _ in range(count):
         (size,) = struct.unpack_from(">h", subscription, at)
+        if size < 0:
+            raise ValueError("a topic's name is null")
         topics.add(subscription[at + 2 : at + 2 + size].decode())
         at += 2 + size
-    return topics
+    return topics, count

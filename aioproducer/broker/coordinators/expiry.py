@@ -1,4 +1,4 @@
-"""When groups, their offsets and transactional ids expire because they are not used: rules alone.
+"""Rules for the expiry of unused groups, offsets and transactional ids.
 
 Kafka's ``OffsetExpirationCondition``, and ``shouldExpire`` of its ``TransactionStateManager``. Times are milliseconds.
 """
@@ -17,9 +17,9 @@ def expired_offsets(
 ) -> list[TopicPartitionKey]:
     """The partitions whose committed offsets have expired.
 
-    Offsets of a group that has had members count from when the last one left; those of others, and those of topics
-    that no member consumes any more, from their commit. As long as members have not agreed, or are no consumers,
-    nothing expires.
+    Retention starts when the last member left. For groups that never had members, and for topics that no member
+    consumes any more, it starts with the commit. Nothing expires while the members have no common protocol, or are no
+    consumers.
     """
     since_ms, consumed = None, set[str]()
     if group.protocol_type:
@@ -47,5 +47,5 @@ _UNUSED = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, Transaction
 
 
 def is_expired(metadata: TransactionMetadata, expiration_ms: int, now_ms: int) -> bool:
-    """Whether a transactional id has expired: it has no transaction under way, and has not changed for so long."""
+    """Whether a transactional id has expired: it has no open transaction, and has not changed for ``expiration_ms``."""
     return metadata.state in _UNUSED and now_ms - metadata.changed_ms >= expiration_ms

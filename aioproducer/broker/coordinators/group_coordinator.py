@@ -1,11 +1,11 @@
-"""The coordinator of all groups: who joins, who waits for whom, and who has been silent for too long.
+"""The coordinator of all groups: joins, rebalances, and sessions that time out.
 
 Follows Kafka's ``GroupMetadataManager`` for the classic protocol: JoinGroup waits until all members have joined (or
-their time is up), SyncGroup until the leader has handed in the assignments. Members are static if they have a
+the time-out has passed), SyncGroup until the leader has sent the assignments. Members are static if they have a
 ``group.instance.id`` (KIP-345), and others get their id before they join (KIP-394).
 
-Simplifications: what is decided is known to all nodes, and lost with the process: after a restart offsets of all groups
-expire as those of groups that never had members. With ``group.initial.rebalance.delay.ms`` the first rebalance waits
+Simplifications: all nodes share the groups, and members are lost with the process: after a restart, offsets expire as
+those of groups that never had members. With ``group.initial.rebalance.delay.ms`` the first rebalance waits
 that long once, however many members come meanwhile.
 """
 
@@ -39,7 +39,7 @@ Answer = Callable[["ClassicGroup | None", Member | None, ErrorCode], None]
 
 
 class Joining(NamedTuple):
-    """Who wants to be a member. ``known`` says that it can be told its id before it joins."""
+    """A request to become a member. ``known``: the client can receive its id before it joins (MEMBER_ID_REQUIRED)."""
 
     group_id: str
     member: Member
@@ -47,7 +47,7 @@ class Joining(NamedTuple):
 
 
 class GroupCoordinator:
-    """All groups of the cluster. What is asked is answered by calling back, now or later, exactly once."""
+    """All groups of the cluster. Every ``answer`` callback is called exactly once, now or later."""
 
     def __init__(self, config: BrokerConfig, offsets: GroupOffsets, clock: Clock) -> None:
         self._config = config
@@ -60,15 +60,15 @@ class GroupCoordinator:
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
 
     def close(self) -> None:
-        """Nobody's time is up any more."""
+        """Cancels all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
-    # looking
+    # queries
 
     def group_ids(self) -> list[str]:
-        """Groups that have members, had some, or have committed offsets."""
+        """The groups that have or had members, or have committed offsets."""
         return list(dict.fromkeys([*self._groups, *self.offsets.groups()]))
 
     def is_known(self, group_id: str) -> bool:
@@ -88,7 +88,7 @@ class GroupCoordinator:
         self._delete(group_id)
 
     def expire(self) -> Iterator[None]:
-        """Forgets offsets that have expired, and groups that have none and no members; yields after each group."""
+        """Removes expired offsets, and groups without offsets and members; yields after each group."""
         retention_ms = self._config.offsets_retention_minutes * 60_000
         for group_id in self.group_ids():
             group, offsets = self.group(group_id), self.offsets.committed(group_id)
@@ -106,7 +106,7 @@ class GroupCoordinator:
         self.offsets.delete(group_id)
 
     def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
-        """Raises unless who says so may commit offsets; a member that does has been heard of."""
+        """Raises unless this member may commit offsets. A commit renews the member's session."""
         group = self._committed_to(group_id, generation)
         member = group.check_commit(member_id, instance_id, generation, transactional=False)
         if member is not None:
@@ -115,7 +115,7 @@ class GroupCoordinator:
     def check_transactional_commit(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
     ) -> None:
-        """The same for a commit within a transaction."""
+        """As :meth:`check_commit`, for a commit in a transaction."""
         group = self._committed_to(group_id, generation)
         group.check_commit(member_id, instance_id, generation, transactional=True)
 
@@ -127,7 +127,7 @@ class GroupCoordinator:
     # joining
 
     def join(self, joining: Joining, answer: Answer) -> None:
-        """``answer`` is called with the member and its group when the rebalance has come that far."""
+        """``answer`` is called with the member and its group when the rebalance completes its joins."""
         try:
             self._join(joining, answer)
         except ApiException as error:
@@ -189,7 +189,7 @@ class GroupCoordinator:
         member.session_timeout_ms = wanted.session_timeout_ms
         member.rebalance_timeout_ms = wanted.rebalance_timeout_ms
         state = group.state
-        # A leader that joins anew wants to assign anew; one that is back from a restart finds its assignment.
+        # A leader that joins again wants a new assignment; after a restart it gets the assignment that it had.
         same = not changed and (back or group.leader != member.member_id)
         if (state is GroupState.STABLE and same) or (state is GroupState.COMPLETING_REBALANCE and not changed):
             self._heard(group, member)
@@ -206,7 +206,7 @@ class GroupCoordinator:
         self._stop(group, member.member_id)
 
     def _rebalance(self, group: ClassicGroup) -> None:
-        """Begins a rebalance if there is none, and ends it if nobody is missing."""
+        """Begins a rebalance unless there is one, and completes it if all members have joined."""
         if group.state is not GroupState.PREPARING_REBALANCE:
             first = group.generation == 0
             for member_id in group.members:
@@ -236,7 +236,7 @@ class GroupCoordinator:
         for member in group.absent():
             self._drop(group, member.member_id)
         if group.members and not any(member.joined for member in group.members.values()):
-            # Static members alone, and none is back: they have until their sessions end.
+            # Only static members, none of which has joined: they stay until their sessions end.
             self._start(group, "", group.rebalance_timeout_ms, lambda: self._complete_join(group))
             return
         group.next_generation(self._clock.time_ms())
@@ -249,14 +249,14 @@ class GroupCoordinator:
                 answer(group, member, ErrorCode.NONE)
 
     def forget(self, group_id: str, member: Member) -> None:
-        """The client that was to be told of its new id is gone: nobody else can be this member, but a static one."""
+        """Removes a member whose client left before it received its new id; a static member stays."""
         group = self._groups.get(group_id)
         if group is None or group.members.get(member.member_id) is not member:
             return
         if member.instance_id is None:
             self._gone(group, member)
         elif member.member_id in self._joins:
-            self._joins[member.member_id] = _nobody
+            self._joins[member.member_id] = _ignore
 
     # assignments
 
@@ -299,7 +299,7 @@ class GroupCoordinator:
                     waiting(group, other, ErrorCode.NONE)
 
     def _not_synced(self, group: ClassicGroup) -> None:
-        """Who has not asked for its assignment within the rebalance's time is gone."""
+        """Removes the members that did not send SyncGroup within the rebalance time-out."""
         for member_id in [member_id for member_id in group.members if member_id not in self._syncs]:
             self._drop(group, member_id)
         self._rebalance(group)
@@ -307,7 +307,7 @@ class GroupCoordinator:
     # staying and leaving
 
     def heartbeat(self, group_id: str, generation: int, member_id: str, instance_id: str | None) -> None:
-        """A member is there. Raises what it has to know, ``REBALANCE_IN_PROGRESS`` above all."""
+        """Renews a member's session. Raises what the member has to know, such as ``REBALANCE_IN_PROGRESS``."""
         group = self.group(group_id)
         member = group.member(member_id, instance_id)
         group.check_generation(generation)
@@ -316,7 +316,7 @@ class GroupCoordinator:
             raise RebalanceInProgressException(f"group {group_id!r} rebalances")
 
     def leave(self, group_id: str, member_id: str, instance_id: str | None) -> None:
-        """A member goes; of a static one the instance is enough."""
+        """Removes a member; for a static member the instance id suffices."""
         group = self.group(group_id)
         pending = self._pending.get(group_id, set())
         if member_id in pending:
@@ -342,7 +342,7 @@ class GroupCoordinator:
         group.remove(member_id)
 
     def _turn_away(self, group: ClassicGroup, member_id: str, code: ErrorCode) -> None:
-        """What it waits for does not come: it is told why."""
+        """Answers the waiting requests of a member with an error."""
         self._stop(group, member_id)
         for waiting in (self._joins.pop(member_id, None), self._syncs.pop(member_id, None)):
             if waiting is not None:
@@ -351,13 +351,13 @@ class GroupCoordinator:
     # timers
 
     def _heard(self, group: ClassicGroup, member: Member) -> None:
-        """Its session begins anew, unless it waits for us."""
+        """Renews the member's session, unless one of its requests waits for an answer."""
         if member.member_id in self._joins or member.member_id in self._syncs:
             return
         self._start(group, member.member_id, member.session_timeout_ms, lambda: self._gone(group, member))
 
     def _start(self, group: ClassicGroup, what: str, delay_ms: int, then: Callable[[], None]) -> None:
-        """``what`` is a member's id, or empty for the group's rebalance."""
+        """Starts the timer of ``what``: a member's id, or empty for the group's rebalance."""
         self._stop(group, what)
         key = group.group_id, what
 
@@ -373,5 +373,5 @@ class GroupCoordinator:
             timer.cancel()
 
 
-def _nobody(group: ClassicGroup | None, member: Member | None, code: ErrorCode) -> None:
-    """In the place of a client that is gone."""
+def _ignore(group: ClassicGroup | None, member: Member | None, code: ErrorCode) -> None:
+    """The answer callback of a client that has disconnected."""

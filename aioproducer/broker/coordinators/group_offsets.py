@@ -34,7 +34,7 @@ class GroupOffsets:
                 self._journal.offsets_forgotten(group, [partition])
 
     def topic_deleted(self, topic: str) -> None:
-        """Nobody has read anything of it any more, nor of one that gets its name."""
+        """Removes the offsets of a deleted topic, so that a new topic of its name has none."""
         for group, offsets in self._committed.items():
             self.forget(group, [partition for partition in offsets if partition[0] == topic])
         for producer_id, groups in self._pending.items():
@@ -65,10 +65,6 @@ class GroupOffsets:
     def committed(self, group: str) -> Mapping[TopicPartitionKey, OffsetAndMetadata]:
         return self._committed.get(group, {})
 
-    def is_unstable(self, group: str, partition: TopicPartitionKey) -> bool:
-        """A transaction that has not ended wants to commit an offset of the partition."""
-        return any(partition in groups.get(group, {}) for groups in self._pending.values())
-
     def unstable(self, group: str) -> set[TopicPartitionKey]:
-        """All such partitions of a group."""
+        """The partitions for which an open transaction has a pending offset."""
         return {partition for groups in self._pending.values() for partition in groups.get(group, {})}

@@ -67,7 +67,7 @@ class TransactionCoordinator:
         self._timers.clear()
 
     def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
-        """The id and epoch to go on with; the previous owner of the transactional id is fenced.
+        """The id and epoch to continue with; the previous owner of the transactional id is fenced.
 
         If its transaction is under way, that is aborted under the next epoch, which nobody gets, and
         :class:`ConcurrentTransactionsException` is raised: the producer asks again, and gets the one after.
@@ -133,7 +133,7 @@ class TransactionCoordinator:
             raise InvalidTxnStateException(f"group {group!r} was not added to the transaction of {transactional_id!r}")
 
     def end(self, transactional_id: str, identity: Identity, *, committed: bool, bump: bool) -> Identity:
-        """Commits or aborts; returns what the producer goes on with. ``bump``: the second protocol (KIP-890)."""
+        """Commits or aborts; returns the id and epoch to continue with. ``bump``: the second protocol (KIP-890)."""
         metadata = self._known(transactional_id)
         wanted = TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT
         if bump and identity == metadata.previous:
@@ -265,7 +265,9 @@ class TransactionCoordinator:
             raise InvalidRequestException("the transactional id is empty")
         metadata = self._transactions.get(transactional_id)
         if metadata is None:
-            raise InvalidPidMappingException(f"nobody has asked for a producer id for {transactional_id!r}")
+            raise InvalidPidMappingException(
+                f"there is no producer id for {transactional_id!r}: InitProducerId comes first"
+            )
         return metadata
 
     def _check(self, metadata: TransactionMetadata, identity: Identity) -> None:

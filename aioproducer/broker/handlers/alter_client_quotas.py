@@ -11,6 +11,7 @@ from aioproducer.acls import AclOperation
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.quotas.client_quotas import Entity, entity
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException
@@ -25,7 +26,12 @@ from aioproducer.protocol.schema import Versions
 VERSIONS = Versions(0, 1)
 
 
-def handle(context: BrokerContext, request: Request, message: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
+_ENTRIES_AT_ONCE = 32
+
+
+def handle(
+    context: BrokerContext, request: Request, message: AlterClientQuotasRequest
+) -> Steps[AlterClientQuotasResponse]:
     access = Access.of(context, request)
     times = Counter(_named(entry) for entry in message.entries)
     results = []
@@ -41,6 +47,8 @@ def handle(context: BrokerContext, request: Request, message: AlterClientQuotasR
         except ApiException as error:
             code, text = error.code, str(error)
         results.append(EntryResult(code, text, entry.entity))
+        if len(results) % _ENTRIES_AT_ONCE == 0:
+            yield
     return AlterClientQuotasResponse(entries=results)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from aioproducer.acls import AclOperation
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.security.scram_credentials import (
     MAX_ITERATIONS,
@@ -31,18 +32,22 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 0)
 
+_CHANGES_AT_ONCE = 32
+
 _Change = ScramCredentialDeletion | ScramCredentialUpsertion
 _Refusal = tuple[ErrorCode, str]
 
 
 def handle(
     context: BrokerContext, request: Request, message: AlterUserScramCredentialsRequest
-) -> AlterUserScramCredentialsResponse:
+) -> Steps[AlterUserScramCredentialsResponse]:
     changes: list[_Change] = [*message.deletions, *message.upsertions]
     times = Counter(change.name for change in changes)
     refused: dict[str, _Refusal] = {}
     access = Access.of(context, request)
-    for change in changes:
+    for number, change in enumerate(changes, start=1):
+        if number % _CHANGES_AT_ONCE == 0:
+            yield
         found = _change(context, access, change)
         if times[change.name] > 1:
             found = ErrorCode.DUPLICATE_RESOURCE, "a user may be changed once in a request, by one mechanism"

@@ -1,9 +1,9 @@
 """ApiVersions: which APIs the node speaks, in which versions.
 
 Versions 0 to 4. A newer version is answered with ``UNSUPPORTED_VERSION`` in the format of version 0, which
-tells the versions of this API alone, and the client asks again in one of them (KIP-511).
+lists the versions of this API alone, and the client asks again in one of them (KIP-511).
 
-Simplifications: ``transaction.version`` is the only feature; the client's software name is checked, not kept.
+Simplification: ``transaction.version`` is the only feature.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ApiVersionsHandler:
         authenticator = request.connection.authenticator
         if version not in VERSIONS:
             if authenticator is not None:
-                authenticator.versions(told=False)
+                authenticator.versions(is_supported=False)
             own = [api for api in self._api_keys if api.api_key == ApiKey.API_VERSIONS]
             request.respond(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own), version=0)
             return
@@ -59,13 +59,13 @@ class ApiVersionsHandler:
             _SOFTWARE.fullmatch(message.client_software_name) and _SOFTWARE.fullmatch(message.client_software_version)
         ):
             if authenticator is not None:
-                authenticator.versions(told=False)
+                authenticator.versions(is_supported=False)
             request.respond(ApiVersionsResponse(ErrorCode.INVALID_REQUEST))
             return
         if version >= 3:
             request.connection.software = ClientSoftware(message.client_software_name, message.client_software_version)
         if authenticator is not None:
-            authenticator.versions(told=True)
+            authenticator.versions(is_supported=True)
         level = self._transaction_version
         request.respond(
             ApiVersionsResponse(

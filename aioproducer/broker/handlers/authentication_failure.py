@@ -14,11 +14,11 @@ log = logging.getLogger(__name__)
 
 
 def fail(context: BrokerContext, request: Request, response: Response | None, reason: str) -> None:
-    """Logs it, tells the client so, if there is a response for that, and closes its connection: both after
+    """Logs the failure, sends ``response`` if there is one, and closes the connection: both after
     ``connection.failed.authentication.delay.ms``.
 
     Until then nothing is read from it. This limits how many passwords can be tried per second and connection, and slows
-    down a client that comes back at once and for ever. Nobody else waits.
+    down a client that reconnects again and again. No other client waits.
     """
     connection = request.connection
     authenticator = connection.authenticator

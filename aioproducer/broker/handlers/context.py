@@ -52,7 +52,7 @@ class BrokerContext:
 
     @property
     def acls(self) -> AclStore:
-        """Raises :class:`SecurityDisabledException` if nobody asks for them."""
+        """Raises :class:`SecurityDisabledException` without an authorizer that decides by ACLs."""
         if not isinstance(self.authorizer, StandardAuthorizer):
             raise SecurityDisabledException("this broker has no authorizer that decides by ACLs")
         return self.authorizer.acls

@@ -1,12 +1,12 @@
 """DeleteAcls: delete the ACLs that match filters, and say which those were.
 
 Versions 1 to 3. Simplification: done by whichever node is asked, and known to all at once. An ACL that several filters
-match is told once; Kafka tells it with each of them.
+match is listed once; Kafka lists it with each of them.
 """
 
 from __future__ import annotations
 
-from aioproducer.acls import AclOperation
+from aioproducer.acls import AclBinding, AclOperation
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.acl_messages import filter_of
 from aioproducer.broker.handlers.context import BrokerContext
@@ -31,22 +31,24 @@ def handle(context: BrokerContext, request: Request, message: DeleteAclsRequest)
         result = DeleteAclsFilterResult(error_message=None)
         try:
             access.check_cluster(AclOperation.ALTER)
-            deleted = context.acls.delete(filter_of(wanted))
-            result.matching_acls = [
-                DeleteAclsMatchingAcl(
-                    error_message=None,
-                    resource_type=one.resource_type,
-                    resource_name=one.name,
-                    pattern_type=one.pattern_type,
-                    principal=one.principal,
-                    host=one.host,
-                    operation=one.operation,
-                    permission_type=one.permission,
-                )
-                for one in deleted
-            ]
+            for deleted in context.acls.deleting(filter_of(wanted)):
+                result.matching_acls += map(_deleted, deleted)
+                yield
         except ApiException as error:
             result.error_code, result.error_message = error.code, str(error)
         response.filter_results.append(result)
         yield
     return response
+
+
+def _deleted(acl: AclBinding) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        error_message=None,
+        resource_type=acl.resource_type,
+        resource_name=acl.name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )

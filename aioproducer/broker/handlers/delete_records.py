@@ -12,6 +12,7 @@ from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.purgatory.delayed_replication import DelayedReplication
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.topic import Partition
 from aioproducer.error_code import ErrorCode
@@ -31,17 +32,23 @@ _ALL = -1
 _NO_LOW_WATERMARK = -1
 
 
-def handle(context: BrokerContext, request: Request, message: DeleteRecordsRequest) -> DeleteRecordsResponse | None:
+_PARTITIONS_AT_ONCE = 32
+
+
+def handle(
+    context: BrokerContext, request: Request, message: DeleteRecordsRequest
+) -> Steps[DeleteRecordsResponse | None]:
     waiting: list[_Deletion] = []
     access = Access.of(context, request)
-    response = DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                topic.name, [_delete(context, access, topic.name, one, waiting) for one in topic.partitions]
-            )
-            for topic in message.topics
-        ]
-    )
+    response = DeleteRecordsResponse()
+    for topic in message.topics:
+        result = DeleteRecordsTopicResult(topic.name)
+        for number, one in enumerate(topic.partitions, start=1):
+            result.partitions.append(_delete(context, access, topic.name, one, waiting))
+            if number % _PARTITIONS_AT_ONCE == 0:
+                yield
+        response.topics.append(result)
+        yield
     waiting = [deletion for deletion in waiting if not deletion.is_replicated()]
     if not waiting:
         return response

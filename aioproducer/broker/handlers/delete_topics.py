@@ -90,12 +90,12 @@ def _delete(
 
 
 def _unauthorized(access: Access, known: Topic | None, name: str | None, topic_id: UUID) -> DeletableTopicResult | None:
-    """What somebody gets who may not delete it; one who may not even describe it is not told what it is called."""
+    """The result for a client that may not delete a topic. It has no name if the client may not describe the topic."""
     wanted = name if known is None else known.name
     if wanted is None or access.may_cluster(AclOperation.DELETE, asked_for=False):
         return None
     sees = access.may_topic(AclOperation.DESCRIBE, wanted)
     if sees and (known is None or access.may_topic(AclOperation.DELETE, wanted)):
         return None
-    told = wanted if sees and name is None else name
-    return DeletableTopicResult(told, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not authorized")
+    shown = wanted if sees and name is None else name
+    return DeletableTopicResult(shown, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not authorized")

@@ -5,7 +5,7 @@ Versions 1 to 3.
 
 from __future__ import annotations
 
-from aioproducer.acls import AclBinding, AclOperation
+from aioproducer.acls import AclOperation
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.acl_messages import filter_of
 from aioproducer.broker.handlers.context import BrokerContext
@@ -32,21 +32,14 @@ def handle(context: BrokerContext, request: Request, message: DescribeAclsReques
     except ApiException as error:
         return DescribeAclsResponse(error_code=error.code, error_message=str(error))
     wanted = filter_of(message)
-    by_resource: dict[tuple[int, int, str], list[AclBinding]] = {}
-    for count, binding in enumerate(tuple(acls), start=1):
-        if wanted.matches(binding):
-            by_resource.setdefault((binding.resource_type, binding.pattern_type, binding.name), []).append(binding)
+    by_resource: dict[tuple[int, int, str], DescribeAclsResource] = {}
+    for count, one in enumerate(tuple(acls), start=1):
+        if wanted.matches(one):
+            key = one.resource_type, one.pattern_type, one.name
+            resource = by_resource.get(key)
+            if resource is None:
+                resource = by_resource[key] = DescribeAclsResource(one.resource_type, one.name, one.pattern_type)
+            resource.acls.append(AclDescription(one.principal, one.host, one.operation, one.permission))
         if count % _ACLS_AT_ONCE == 0:
             yield
-    return DescribeAclsResponse(
-        error_message=None,
-        resources=[
-            DescribeAclsResource(
-                kind,
-                name,
-                pattern,
-                [AclDescription(one.principal, one.host, one.operation, one.permission) for one in of],
-            )
-            for (kind, pattern, name), of in by_resource.items()
-        ],
-    )
+    return DescribeAclsResponse(error_message=None, resources=list(by_resource.values()))

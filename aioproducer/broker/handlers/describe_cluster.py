@@ -32,7 +32,9 @@ def handle(context: BrokerContext, request: Request, message: DescribeClusterReq
     state = context.state
     alive = state.nodes.alive(request.connection.listener)
     nodes = [DescribeClusterBroker(node.id, node.host, node.port, node.rack) for node in alive]
-    told = DescribeClusterResponse(cluster_id=state.cluster_id, controller_id=state.nodes.controller_id, brokers=nodes)
+    response = DescribeClusterResponse(
+        cluster_id=state.cluster_id, controller_id=state.nodes.controller_id, brokers=nodes
+    )
     if message.include_cluster_authorized_operations:
-        told.cluster_authorized_operations = Access.of(context, request).cluster_operations()
-    return told
+        response.cluster_authorized_operations = Access.of(context, request).cluster_operations()
+    return response

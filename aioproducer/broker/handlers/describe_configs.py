@@ -59,7 +59,7 @@ def _describe(
         check_access(access, AclOperation.DESCRIBE_CONFIGS, kind, resource.resource_name)
         wanted = frozenset(resource.configuration_keys or ())
         result.configs = [
-            _told(entry, kind, message)
+            _described(entry, kind, message)
             for entry in _entries(context, kind, resource.resource_name)
             if not wanted or entry.key.name in wanted
         ]
@@ -103,7 +103,7 @@ def _known(context: BrokerContext, entries: Iterable[ConfigEntry]) -> Iterable[C
     ]
 
 
-def _told(
+def _described(
     entry: ConfigEntry, kind: ConfigResourceType, message: DescribeConfigsRequest
 ) -> DescribeConfigsResourceResult:
     key = entry.key

@@ -1,6 +1,7 @@
 """DescribeProducers: the idempotent producers that a partition remembers (KIP-664).
 
-Version 0. Only the leader answers. Simplification: a producer whose last transaction has ended has no timestamp if the
+Version 0. Only the leader answers. A partition that is named twice is described once; Kafka describes it twice.
+Simplification: a producer whose last transaction has ended has no timestamp if the
 marker began a new epoch.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.topic import validate_topic_name
 from aioproducer.error_code import ErrorCode
@@ -25,16 +27,21 @@ from aioproducer.protocol.schema import Versions
 VERSIONS = Versions(0, 0)
 
 
-def handle(context: BrokerContext, request: Request, message: DescribeProducersRequest) -> DescribeProducersResponse:
+def handle(
+    context: BrokerContext, request: Request, message: DescribeProducersRequest
+) -> Steps[DescribeProducersResponse]:
     access = Access.of(context, request)
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                topic.name, [_describe(context, access, topic.name, index) for index in topic.partition_indexes]
-            )
-            for topic in message.topics
-        ]
-    )
+    wanted: dict[str, dict[int, None]] = {}
+    for topic in message.topics:
+        wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    response = DescribeProducersResponse()
+    for name, indexes in wanted.items():
+        described = TopicResponse(name)
+        for index in indexes:
+            described.partitions.append(_describe(context, access, name, index))
+            yield
+        response.topics.append(described)
+    return response
 
 
 def _describe(context: BrokerContext, access: Access, topic: str, index: int) -> PartitionResponse:

@@ -205,7 +205,7 @@ class _Fetch:
                 data, read = self._read_partition(wanted, topic, one, most - size, size == 0, leaders)
                 size += read
                 count += 1
-                if self._session.tell(wanted, one, data):
+                if self._session.includes(wanted, one, data):
                     partitions.append(data)
             if partitions:
                 response.responses.append(FetchableTopicResponse(wanted.topic, wanted.topic_id, partitions))

@@ -98,8 +98,8 @@ class CachedPartition:
         self.last_fetched_epoch = wanted.last_fetched_epoch
         self.partition_max_bytes = wanted.partition_max_bytes
 
-    def tell(self, data: PartitionData) -> bool:
-        """Whether the client has to be told of this; from now on it knows."""
+    def includes(self, data: PartitionData) -> bool:
+        """Whether the response must include this data. The session then takes it as known to the client."""
         news = (
             bool(data.records)
             or data.error_code != ErrorCode.NONE
@@ -180,7 +180,7 @@ class FetchContext:
         """What is fetched, each partition once."""
         return self._topics
 
-    def tell(self, topic: WantedTopic, wanted: Wanted, data: PartitionData) -> bool:
+    def includes(self, topic: WantedTopic, wanted: Wanted, data: PartitionData) -> bool:
         """Whether this is part of the response."""
         return True
 
@@ -204,9 +204,9 @@ class FullFetch(FetchContext):
         self._uses_topic_ids = uses_topic_ids
         self._partitions: dict[Key, CachedPartition] = {}
 
-    def tell(self, topic: WantedTopic, wanted: Wanted, data: PartitionData) -> bool:
+    def includes(self, topic: WantedTopic, wanted: Wanted, data: PartitionData) -> bool:
         cached = CachedPartition(topic, wanted)
-        cached.tell(data)
+        cached.includes(data)
         self._partitions[cached.key] = cached
         return True
 
@@ -228,7 +228,7 @@ class IncrementalFetch(FetchContext):
         super().__init__(())
         self._session = session
         self._epoch = session.epoch
-        self._told: list[CachedPartition] = []
+        self._included: list[CachedPartition] = []
 
     def topics(self) -> Sequence[WantedTopic]:
         topics: list[WantedTopic] = []
@@ -242,14 +242,14 @@ class IncrementalFetch(FetchContext):
             partitions.append(cached)
         return topics
 
-    def tell(self, topic: WantedTopic, wanted: Wanted, data: PartitionData) -> bool:
+    def includes(self, topic: WantedTopic, wanted: Wanted, data: PartitionData) -> bool:
         assert isinstance(wanted, CachedPartition)
         session = self._session
         if session.epoch != self._epoch:
             return False
-        if not wanted.tell(data):
+        if not wanted.includes(data):
             return False
-        self._told.append(wanted)
+        self._included.append(wanted)
         if data.records and session.partitions.pop(wanted.key, None) is not None:
             session.partitions[wanted.key] = wanted
         return True
@@ -261,7 +261,7 @@ class IncrementalFetch(FetchContext):
         return response
 
     def throttled(self, response: FetchResponse) -> None:
-        for cached in self._told:
+        for cached in self._included:
             cached.high_watermark = -1
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
@@ -22,18 +23,26 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 6)
 
+_KEYS_VERSION = 4
+"""From which on a request has many keys. One that is named twice is answered once; Kafka answers it twice."""
+
 _GROUP, _TRANSACTION = 0, 1
 _RESOURCES = {_GROUP: ResourceType.GROUP, _TRANSACTION: ResourceType.TRANSACTIONAL_ID}
 
 
-def handle(context: BrokerContext, request: Request, message: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    batched = request.header.api_version >= 4
-    keys = message.coordinator_keys if batched else [message.key]
-    access = Access.of(context, request)
-    coordinators = [_find(context, access, key, message.key_type, request.connection.listener) for key in keys]
-    if batched:
-        return FindCoordinatorResponse(coordinators=coordinators)
-    (only,) = coordinators
+_KEYS_AT_ONCE = 32
+
+
+def handle(context: BrokerContext, request: Request, message: FindCoordinatorRequest) -> Steps[FindCoordinatorResponse]:
+    access, listener = Access.of(context, request), request.connection.listener
+    if request.header.api_version >= _KEYS_VERSION:
+        response = FindCoordinatorResponse()
+        for number, key in enumerate(dict.fromkeys(message.coordinator_keys), start=1):
+            response.coordinators.append(_find(context, access, key, message.key_type, listener))
+            if number % _KEYS_AT_ONCE == 0:
+                yield
+        return response
+    only = _find(context, access, message.key, message.key_type, listener)
     return FindCoordinatorResponse(
         error_code=only.error_code,
         error_message=only.error_message,

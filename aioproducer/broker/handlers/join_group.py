@@ -54,7 +54,7 @@ def handle(context: BrokerContext, request: Request, message: JoinGroupRequest) 
         return
 
     def gone() -> None:
-        # It was not told its new id, so it can never be heard of again.
+        # It never received its new id, so it cannot come back as this member.
         if waits and not message.member_id:
             context.groups.forget(message.group_id, member)
 

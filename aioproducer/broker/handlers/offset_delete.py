@@ -31,7 +31,7 @@ def handle(context: BrokerContext, request: Request, message: OffsetDeleteReques
         check_coordinator(context, group_id)
         if not group_id:
             raise InvalidGroupIdException("the group id is empty")
-        if group_id not in groups.group_ids():
+        if not groups.is_known(group_id):
             raise GroupIdNotFoundException(f"there is no group {group_id!r}")
     except ApiException as error:
         return OffsetDeleteResponse(error_code=error.code)

@@ -1,7 +1,7 @@
 """Produce: append record batches.
 
 Versions 3 to 14 (0 to 2 are offered for librdkafka's sake, see ``api_versions``, and refused). 14 is KIP-1269's: every
-answer for a partition that the node leads tells how many batches of a producer are remembered there.
+answer for a partition that the node leads says how many batches of a producer are remembered there.
 
 With acks=all it is answered when the replicas in sync have copied the batches, at once unless some are held
 (``EmbeddedCluster.hold_replica``); ``NOT_ENOUGH_REPLICAS`` if there are fewer of them than ``min.insync.replicas``.
@@ -291,12 +291,12 @@ class _Append:
             rates = self._context.topic_metrics.of(topic.name)
             for answer in answers:
                 rates.produced(answer.error_code != ErrorCode.NONE, self._now)
-        told = [answer for answer in answers if not faults.leaves_out(node_id)]
+        kept = [answer for answer in answers if not faults.leaves_out(node_id)]
         if self._responses and self._data is data:
-            self._responses[-1].partition_responses += told
+            self._responses[-1].partition_responses += kept
         else:
             self._data = data
-            self._responses.append(TopicProduceResponse(data.name, data.topic_id, told))
+            self._responses.append(TopicProduceResponse(data.name, data.topic_id, kept))
         # Those who wait for what was appended read it.
         for partition in self._appended_to:
             partition.notify()
@@ -314,7 +314,7 @@ class _Append:
         if self._acks != _ACKS_NONE:
             return response
         if self._failures:
-            # Nobody waits for an answer; a closed connection at least makes the producer ask for new metadata.
+            # There is no response; closing the connection at least makes the producer refresh its metadata.
             log.info("produce with acks=0 failed: %s", "; ".join(self._failures))
             request.close_connection("a produce request with acks=0 failed")
         else:
@@ -340,7 +340,7 @@ class _Append:
                 answer.current_leader = self._current_leader(partition)
             known = not isinstance(error, AuthorizationException)
             if known and partition is not None and partition.leader == self._context.node_id:
-                answer.producer_state_batches_to_retain = self._told(partition)
+                answer.producer_state_batches_to_retain = self._reported(partition)
             return answer
 
     def _append(self, partition: Partition, wanted: PartitionProduceData) -> PartitionProduceResponse:
@@ -375,7 +375,7 @@ class _Append:
             info.first_offset,
             log_append_time_ms=info.log_append_time,
             log_start_offset=partition.log.log_start_offset,
-            producer_state_batches_to_retain=self._told(partition),
+            producer_state_batches_to_retain=self._reported(partition),
         )
         if self._acks == _ACKS_ALL and info.last_offset >= partition.log.high_watermark:
             self._replicating.append(_Replicating(partition, info.last_offset, answer))
@@ -384,7 +384,7 @@ class _Append:
     def _remembered(self, partition: Partition) -> int:
         return NUM_BATCHES_TO_RETAIN if self._context.old else partition.log.config.producer_state_batches_to_retain
 
-    def _told(self, partition: Partition) -> int:
+    def _reported(self, partition: Partition) -> int:
         return self._remembered(partition) if self._version > NEWEST_BEFORE_KIP_1269 else NUM_BATCHES_TO_RETAIN
 
     def _join_transaction(self, partition: Partition, batch: RecordBatch) -> None:

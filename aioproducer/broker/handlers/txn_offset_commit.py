@@ -98,6 +98,6 @@ def _refusal(context: BrokerContext, version: int, message: TxnOffsetCommitReque
     except InvalidTxnStateException as error:
         return error.code if version < _ABORTABLE_VERSION else ErrorCode.TRANSACTION_ABORTABLE
     except ApiException as error:
-        # Whoever commits offsets knows a newer producer by this name, in every version.
+        # Clients of this API know a fenced producer by this code, in every version.
         return fencing_code(error, version, _NEVER)
     return ErrorCode.NONE

@@ -49,7 +49,7 @@ class Batches(Protocol):
         """In place of :meth:`load`: takes in what there was, if the files are as they were then."""
 
     def reset(self) -> None:
-        """Forgets all batches: the log goes on at another offset."""
+        """Removes all batches: the log continues at another offset."""
 
 
 class MemoryBatches(list[bytearray]):

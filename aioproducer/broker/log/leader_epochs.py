@@ -1,6 +1,6 @@
 """Where in a log each leader epoch began: Kafka's ``LeaderEpochFileCache``.
 
-It tells clients how far a log agrees with what they have read: a leader that was elected after records were lost begins
+It shows clients how far a log agrees with what they have read: a leader that was elected after records were lost begins
 its epoch before them.
 """
 

@@ -16,7 +16,7 @@ class SegmentCheckpoint(NamedTuple):
 
 
 class LogCheckpoint(NamedTuple):
-    """All that reading every batch would tell. ``deleted`` batches of the first segment are of the log no more."""
+    """What reading every batch would find. The first ``deleted`` batches of the first segment are deleted already."""
 
     segments: Sequence[SegmentCheckpoint]
     deleted: int

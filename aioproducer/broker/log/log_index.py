@@ -35,7 +35,7 @@ class LogIndex:
         self._ends.append((self._ends[-1] if self._ends else self._start) + size)
 
     def delete(self, count: int) -> None:
-        """So many are gone, the first ones."""
+        """Removes the first ``count`` entries."""
         for end in self._ends[:count][-1:]:
             self._start = end
         del self.base_offsets[:count]

@@ -6,7 +6,8 @@ records as it says, no control batch.
 
 Every record is read in full (decompressed, if its codec's library is installed): garbage inside a batch would stop
 every reader of the partition. As in Kafka timestamps are those of the records, whatever the header says; a record
-whose timestamp is -1 has none. Not as in Kafka, the offsets of records that are not compressed must count up, too.
+whose timestamp is -1 has none. Not as in Kafka, the offsets of records that are not compressed must count up, too, and
+the attributes of records, which have no meaning, must be 0: some clients cannot read others.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, want
         codec = batch.codec
         try:
             check_codec(codec)
-        except ConfigException:  # Without the library there is no telling; whoever reads the records will.
+        except ConfigException:  # Without the library the records cannot be checked.
             return _unread(batch, crc)
         try:
             data, start = decompress(codec, data[start:], min(max_decompressed, MAX_DECOMPRESSED_SIZE)), 0

@@ -27,7 +27,7 @@ _OFFSET = Struct(">q")
 
 
 class LogAppendInfo(NamedTuple):
-    """What became of an append. ``log_append_time`` (ms) is -1 unless the broker stamped the records, or the batch is a
+    """The result of an append. ``log_append_time`` (ms) is -1 unless the broker stamped the records, or the batch is a
     duplicate: then it is the largest timestamp of the first one."""
 
     first_offset: int
@@ -54,7 +54,7 @@ class PartitionLog:
     They are kept in memory, or wherever ``batches`` keeps them.
 
     All replicas share the log, so that what is appended is replicated, unless ``replicated_to`` says how far it is:
-    some replicas may be told to lag (``Partition.held``).
+    some replicas may be made to lag (``Partition.held``).
     """
 
     def __init__(self, name: str, config: TopicConfig, batches: Batches | None = None) -> None:

@@ -1,10 +1,10 @@
-"""What a partition remembers of its idempotent producers, and how a retried batch is told from a new one.
+"""What a partition remembers of its idempotent producers, and how it distinguishes retried batches from new ones.
 
 Follows ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInfo`` of Apache Kafka 4.3. For each
 producer id the latest epoch and the last batches are kept: five, or as many as ``producer.state.batches.to.retain``
 says (KIP-1269). A batch whose epoch and sequence range equal those of a kept one is a duplicate, answered with the
 offsets the first one got. Any other batch must continue the sequence without a gap.
-A duplicate that is older than the kept ones cannot be told from a gap: Kafka answers ``OUT_OF_ORDER_SEQUENCE_NUMBER``
+A duplicate that is older than the kept ones looks like a gap: Kafka answers ``OUT_OF_ORDER_SEQUENCE_NUMBER``
 for it (no line of its broker answers ``DUPLICATE_SEQUENCE_NUMBER``), and so does this.
 
 Simplification: entries of producers that went silent do not expire (Kafka's ``producer.id.expiration.ms``).
@@ -197,11 +197,11 @@ class ProducerStateManager:
 
         A batch that the snapshot knows and that lies behind the log's end was never written: it is none of them.
         """
-        for producer_id, producer_epoch, coordinator_epoch, told in snapshot:
-            batches = [kept for kept in (BatchMetadata(*one) for one in told) if kept.last_offset < log_end_offset]
+        for producer_id, producer_epoch, coordinator_epoch, known in snapshot:
+            batches = [kept for kept in (BatchMetadata(*one) for one in known) if kept.last_offset < log_end_offset]
             entry = self._entries.get(producer_id)
             if entry is None:
-                if told and not batches:
+                if known and not batches:
                     continue
                 entry = self._entries[producer_id] = ProducerStateEntry()
                 entry.begin_epoch(producer_epoch)

@@ -48,7 +48,7 @@ class RecordWalk:
         self.keyless: list[int] = []
         """The first records without a key, MOST_KEYLESS at most, of those passed."""
         self.problem = ""
-        """Why the walk could not go on; empty while nothing is wrong."""
+        """Why the walk stopped; empty while nothing is wrong."""
 
     @property
     def max_timestamp_delta(self) -> int:
@@ -61,7 +61,7 @@ class RecordWalk:
         return self._oldest
 
     def advance(self, records: i64) -> bool:
-        """Goes on for so many records at most; whether the walk is over: all records are passed, or one is wrong."""
+        """Reads at most ``records`` more. Returns whether the walk is over: all records are read, or one is wrong."""
         data = self._data
         pos = self._pos
         end: i64 = len(data)
@@ -86,7 +86,9 @@ class RecordWalk:
             last = pos + (size >> 1)
             if size & 1 or size < 2 * _LEAST or last > end:
                 return self._wrong(index, "its size cannot be")
-            pos += 1  # the attributes mean nothing yet
+            if data[pos]:  # no attribute is defined, and some clients misread others than 0
+                return self._wrong(index, "its attributes are not 0")
+            pos += 1
 
             delta: i64 = data[pos]
             pos += 1
@@ -164,7 +166,7 @@ class RecordWalk:
         return True
 
     def _after_headers(self, count: i64, pos: i64, last: i64) -> i64:
-        """Where so many headers end; -1 if they do not."""
+        """Where ``count`` headers end; -1 if they are malformed."""
         data = self._data
         for _ in range(count):
             if pos >= last:

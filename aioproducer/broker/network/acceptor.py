@@ -1,4 +1,4 @@
-"""Those who let clients in."""
+"""Accepts connections and hands them to processors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _AFTER_AN_ERROR = 0.1
 class Acceptor:
     """One task for each listener: accepts connections and distributes them. Kafka's class of this name.
 
-    It goes on whatever happens to a connection. A processor with too many new connections is skipped; if all have too
-    many, the acceptor waits for one of them and accepts nothing meanwhile: no connection that was let in is dropped.
+    An error of one connection does not stop it. A processor with too many new connections is skipped; if all have too
+    many, the acceptor waits for one of them and accepts nothing meanwhile. So no admitted connection is dropped.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class Acceptor:
         self._send_buffer = send_buffer
         self.processors: list[Processor] = []
         self._next = 0
-        # Let in while every processor had too many connections.
+        # Admitted while every processor had too many new connections.
         self._unassigned: deque[tuple[AcceptedSocket, str]] = deque()
         self._assigning: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
         self._log_interval = LogInterval()
-        # At rest while it may accept, at work while all processors have too many new connections.
+        # At rest while it accepts, at work while all processors have too many new connections.
         now = clock.monotonic()
         self._accepting = IdleMeter(now)
         self._accepting.rest(now)
 
     def blocked_percent(self, now: float) -> float:
-        """The share of the time, 0 to 1, in which it accepted nothing because all processors had too many new
+        """The share of the time, 0 to 1, during which it accepted nothing because all processors had too many new
         connections (Kafka's ``AcceptorBlockedPercent``)."""
         return 1.0 - self._accepting.share(1, now)
 
@@ -73,7 +73,7 @@ class Acceptor:
             self._drop(*self._unassigned.popleft())
 
     async def wait_closed(self) -> None:
-        """Returns when none of it is running any more."""
+        """Returns when its tasks have ended."""
         tasks = [task for task in (self._task, self._assigning) if task is not None]
         if tasks:
             await asyncio.wait(tasks)
@@ -93,7 +93,7 @@ class Acceptor:
             except Exception:
                 log.exception("a new connection from %s on listener %s failed", address, self._listener)
                 connection.close()
-            # A storm of connections must not keep the loop from everybody else.
+            # So that a storm of connections does not block the event loop.
             await asyncio.sleep(0)
 
     def _failed(self, error: OSError) -> None:
@@ -102,27 +102,27 @@ class Acceptor:
         if now >= self._log_interval.next(error.errno):
             self._log_interval.logged(error.errno, now)
             log.warning(
-                "accepting a connection on listener %s failed, %d times by now: %s",
+                "accepting a connection on listener %s failed (failures so far: %d): %s",
                 self._listener,
                 self._failures,
                 error,
             )
 
     def assign(self, connection: AcceptedSocket, address: str) -> None:
-        """Hands a connection that was let in to the next processor; waits for one if all have too many."""
+        """Hands an admitted connection to the next processor; waits for one if all have too many."""
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if self._send_buffer >= 0:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
         except OSError as error:
-            log.info("a new connection from %s on listener %s is gone: %s", address, self._listener, error)
+            log.info("a new connection from %s on listener %s was lost: %s", address, self._listener, error)
             self._drop(connection, address)
             return
         self.hand_over(connection, address)
 
     def hand_over(self, connection: AcceptedSocket, address: str) -> None:
-        """The same for a socket that is set up: that of a processor which takes no more."""
+        """As :meth:`assign`, for a socket whose options are set: one that a closing processor gives back."""
         if self._unassigned or not self._offer(connection, address):
             self._unassigned.append((connection, address))
             if self._assigning is None:

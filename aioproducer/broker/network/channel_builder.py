@@ -1,4 +1,4 @@
-"""From a socket that was let in to a channel."""
+"""Turns an admitted socket into a channel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class ChannelBuilder:
     """Makes the channels of one processor. Kafka's classes of this name.
 
-    Each has a task of its own: a handshake takes as long as its client likes, and nobody else waits for it.
+    Each connection has a task of its own, so no other connection waits for a slow TLS handshake.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ChannelBuilder:
         channel: Callable[[str], KafkaChannel],
         log_close: Callable[[str, str], object],
     ) -> None:
-        """``channel`` makes one for a client at this address."""
+        """``channel`` makes a channel for a client at an address."""
         self._name = name
         self._listener = listener
         self._security = security
@@ -48,7 +48,7 @@ class ChannelBuilder:
         self._aborted = False
 
     def build(self, connection: NewConnection) -> None:
-        """Begins to; the channel tells its processor when it is open."""
+        """Starts to make a channel, which calls ``channel_opened`` of its owner when it is connected."""
         task = asyncio.get_running_loop().create_task(self._build(connection), name=self._name)
         self._building[task] = None
         task.add_done_callback(self._built)
@@ -59,16 +59,15 @@ class ChannelBuilder:
         self._gate.depart(self._listener, connection.address)
 
     def abort(self) -> None:
-        """Cuts short what is under way: a client that has not shaken hands by now will not. :meth:`wait_closed` waits
-        for that."""
+        """Cancels the handshakes under way; :meth:`wait_closed` waits for their ends."""
         self._aborted = True
         for task in self._building:
-            # Not now: a task that has not begun would do nothing at all, and a transport that asyncio has made in this
-            # turn of the loop is told of its socket in the next one, whether it is closed or not.
+            # In the next turn of the loop: a task cancelled before it begins never runs its cleanup, and asyncio
+            # registers the socket of a new transport one turn later, even if the transport is closed by then.
             asyncio.get_running_loop().call_soon(task.cancel)
 
     async def wait_closed(self) -> None:
-        """Returns when nothing is under way."""
+        """Returns when no connection is being made."""
         if self._building:
             await asyncio.wait(tuple(self._building))
 
@@ -84,7 +83,8 @@ class ChannelBuilder:
         except OSError as error:
             if isinstance(error, ssl.SSLError):
                 self._security.metrics.failed(self._now(), again=False)
-            self._log_close(connection.address, f"it was lost before it was made: {str(error) or type(error).__name__}")
+            problem = str(error) or type(error).__name__
+            self._log_close(connection.address, f"it was lost before it was established: {problem}")
         except Exception:
             log.exception("a new connection from %s on listener %s failed", connection.address, self._listener)
         finally:

@@ -1,4 +1,4 @@
-"""Why a connection is not read from."""
+"""The reasons why a channel is muted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aioproducer.errors import IllegalStateException
 
 
 class ChannelMuteState(IntEnum):
-    """Kafka's ``KafkaChannel.ChannelMuteState``. Its MUTED comes between two of these and lasts no time here."""
+    """Kafka's ``KafkaChannel.ChannelMuteState``. Its MUTED, between two of these, does not occur here."""
 
     NOT_MUTED = 0
     MUTED_AND_RESPONSE_PENDING = 1
@@ -45,8 +45,8 @@ _TABLE = {
 
 
 def next_mute_state(state: ChannelMuteState, event: ChannelMuteEvent) -> ChannelMuteState:
-    """Raises :class:`IllegalStateException` for what cannot happen in a state."""
+    """Raises :class:`IllegalStateException` for an event that cannot happen in this state."""
     following = _TABLE.get((state, event))
     if following is None:
-        raise IllegalStateException(f"a channel that is {state.name} cannot be told {event.name}")
+        raise IllegalStateException(f"{event.name} cannot happen to a channel that is {state.name}")
     return following

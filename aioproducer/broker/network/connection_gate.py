@@ -13,16 +13,16 @@ from aioproducer.timing.clock import Clock
 
 
 class Arrival(NamedTuple):
-    """A connection that was accepted, and who wants to have it."""
+    """An accepted connection, and the callback that admits it."""
 
     connection: AcceptedSocket
     admit: Callable[[AcceptedSocket, str], object]
 
 
 class ConnectionGate:
-    """A ``Gate``: nobody who accepts connections has to wait at it.
+    """A ``Gate``. Acceptors never wait for it.
 
-    ``make_room`` is asked to close this many of the least active connections, and returns how many it will.
+    ``make_room(count)`` closes that many of the least active connections, and returns how many it is closing.
     """
 
     def __init__(self, quotas: ConnectionQuotas[Arrival], clock: Clock, make_room: Callable[[int], int]) -> None:
@@ -48,31 +48,31 @@ class ConnectionGate:
         self._take_turns()
 
     def open_listener(self, name: str) -> None:
-        """There is one more."""
+        """Adds a listener."""
         self.quotas.add_listener(name)
         self._take_turns()
 
     def turn_away(self, listener: str) -> None:
-        """Closes all that wait for this listener."""
+        """Closes all connections that wait for this listener."""
         self._carry_out(self.quotas.leave_room(listener))
 
     def remove_listener(self, name: str) -> None:
-        """There is one less, and it has no connections."""
+        """Removes a listener that has no connections left."""
         self.quotas.remove_listener(name)
         self._take_turns()
 
     def configure(self, limits: ConnectionLimits) -> None:
-        """Other limits from now on."""
+        """Changes the limits."""
         self.quotas.configure(limits)
         self._take_turns()
 
     @property
     def throttled(self) -> int:
-        """Connections that are kept open only to be closed later."""
+        """How many connections are kept open only to be closed later."""
         return len(self._throttled)
 
     def close(self) -> None:
-        """Closes all connections that wait, and all that come from now on."""
+        """Closes all waiting connections, and every later one."""
         self._closed = True
         self._carry_out(self.quotas.leave_room())
         self._throttled.close()

@@ -1,4 +1,4 @@
-"""Who may connect, as far as acceptors and processors know."""
+"""The interface that admits connections, for acceptors and processors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from aioproducer.broker.network.listening_socket import AcceptedSocket
 
 
 class Gate(Protocol):
-    """Stands between a listener and those that its connections are handed to."""
+    """Stands between a listener and its processors."""
 
     def arrive(
         self, listener: str, address: str, connection: AcceptedSocket, admit: Callable[[AcceptedSocket, str], object]
     ) -> None:
-        """A connection was accepted. Calls ``admit(connection, address)``, now or later, or closes it."""
+        """Judges an accepted connection: calls ``admit(connection, address)``, now or later, or closes it."""
 
     def depart(self, listener: str, address: str) -> None:
-        """A connection that was let in has ended."""
+        """An admitted connection has ended."""
 
 
 class _OpenGate:
@@ -31,4 +31,4 @@ class _OpenGate:
 
 
 OPEN_GATE: Gate = _OpenGate()
-"""Lets everybody in."""
+"""Admits every connection."""

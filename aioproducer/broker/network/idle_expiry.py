@@ -1,4 +1,4 @@
-"""Connections that are silent for too long (``connections.max.idle.ms``)."""
+"""Closes connections that are idle for too long (``connections.max.idle.ms``)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from aioproducer.broker.network.kafka_channel import KafkaChannel
 class IdleExpiryManager:
     """The connections of one processor, the least active first, with one timer. Kafka's class of this name.
 
-    Who was silent for ``max_idle_ms`` is dropped; nobody if that is negative.
+    A connection that is idle for ``max_idle_ms`` is dropped; none is if that is negative.
     """
 
     def __init__(self, max_idle_ms: int, now: Callable[[], float]) -> None:
         self._max_idle_ms = max_idle_ms
         self._now = now
-        # In the order of their last activity: the timer looks at the front only.
+        # In the order of their last activity: the timer checks only the front.
         self._channels: dict[KafkaChannel, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -28,7 +28,7 @@ class IdleExpiryManager:
         return iter(self._channels)
 
     def update(self, channel: KafkaChannel, now: float) -> None:
-        """The connection is new, or was active just now."""
+        """Adds a connection, or notes that it was active."""
         self._channels.pop(channel, None)
         self._channels[channel] = None
         channel.last_active = now
@@ -36,7 +36,7 @@ class IdleExpiryManager:
             self._set_timer(self._max_idle_ms / 1000)
 
     def remove(self, channel: KafkaChannel) -> None:
-        """The connection is gone."""
+        """Removes a closed connection."""
         self._channels.pop(channel, None)
         if not self._channels and self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""Which part of the time somebody has nothing to do."""
+"""How much of the time tasks are idle."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ _WINDOW = 30.0
 
 
 class IdleMeter:
-    """Of any number of tasks together, over the last half to whole minute.
+    """Measures any number of tasks together, over the last 30 to 60 seconds.
 
-    One that rests counts while it rests, not when it is woken: a node at which nothing happens is idle, too.
+    Idle time counts as it passes, not when the task wakes: a node without any traffic is idle, too.
     """
 
     def __init__(self, now: float) -> None:
         self._resting = 0
         self._start = self._up_to_now = now
         self._idle = 0.0
-        """Since the window began."""
+        """Idle seconds since the window began."""
         self._before: float | None = None
-        """In the whole window before, if there was one."""
+        """Idle seconds in the previous window, if there was one."""
 
     def rest(self, now: float) -> None:
-        """One more of them has nothing to do."""
+        """A task becomes idle."""
         self._up_to(now)
         self._resting += 1
 
     def work(self, now: float) -> None:
-        """One of them is woken."""
+        """An idle task starts to work."""
         self._up_to(now)
         self._resting -= 1
 
     def share(self, of: int, now: float) -> float:
-        """The part of their time, 0 to 1, that ``of`` tasks were idle; 1 if there was no time yet."""
+        """The share of the time, 0 to 1, that ``of`` tasks were idle; 1 if no time has passed."""
         self._up_to(now)
         time = now - self._start + (0.0 if self._before is None else _WINDOW)
         return min((self._idle + (self._before or 0.0)) / (of * time), 1.0) if of and time > 0 else 1.0
 
     def _up_to(self, now: float) -> None:
-        if now - self._start >= 2 * _WINDOW:  # nothing has changed for a whole window at least
+        if now - self._start >= 2 * _WINDOW:  # nothing has changed for at least a whole window
             self._start = self._up_to_now = now - (now - self._start) % _WINDOW
             self._before, self._idle = self._resting * _WINDOW, 0.0
         elif now - self._start >= _WINDOW:

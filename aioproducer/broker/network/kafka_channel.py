@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 from aioproducer.broker.network.channel_mute_state import ChannelMuteEvent, ChannelMuteState, next_mute_state
 from aioproducer.broker.network.memory_pool import MemoryPool
+from aioproducer.broker.network.receive_deadlines import ReceiveDeadlines
 from aioproducer.broker.requests.request import ClientSoftware, Request
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.sasl_server_authenticator import ANONYMOUS
@@ -18,42 +19,33 @@ from aioproducer.protocol.primitives import Buffer
 from aioproducer.security.tls import certified_name
 
 _LITTLE = 16 * 1024
-"""Bytes of a request that are read even if no memory is left, so that parts of large ones do not hold up small ones."""
+"""Bytes of a request that are read even without free memory, so that large requests do not block small ones."""
 
 
 class ChannelOwner(Protocol):
-    """Who takes a channel's requests and is told what becomes of it: its processor."""
-
-    spare_buffers: list[bytearray]
-    """Shared by its channels; see :class:`FrameReader`."""
+    """The events of a channel, for its processor. Only asyncio's callbacks raise them, never a call of the owner."""
 
     def channel_opened(self, channel: KafkaChannel) -> None:
-        """It is connected."""
+        """The channel is connected."""
 
     def received(self, channel: KafkaChannel) -> None:
-        """Something has come, or the channel may go on."""
-
-    def incomplete(self, channel: KafkaChannel, frame: int | None) -> None:
-        """It waits for the rest of its frame of this number, or for nothing."""
+        """The channel has received at least one whole request."""
 
     def sent(self, channel: KafkaChannel) -> None:
-        """The kernel has taken over all that was written."""
-
-    def close_channel(self, channel: KafkaChannel, reason: str) -> None:
-        """It has to be dropped, for this reason."""
+        """The kernel has accepted all that was written."""
 
     def channel_lost(self, channel: KafkaChannel) -> None:
-        """asyncio has let go of it."""
+        """The connection has closed, and asyncio has released it."""
 
 
 class KafkaChannel(asyncio.BufferedProtocol):
-    """Cuts what a client sends into frames, and keeps them until its owner takes them, one at a time.
+    """Splits the client's bytes into frames, and keeps the frames until its owner takes them, one at a time.
 
-    From a request until the kernel has taken its whole response, the channel is *muted*: no further request is taken.
-    That keeps a client's requests in order. Meanwhile one complete request may wait; beyond that the socket is not
-    read, which limits what a client that never reads can cost.
+    From a request until the kernel has accepted its whole response, the channel is *muted*: no further request is
+    taken. That keeps a client's requests in order. Meanwhile one whole request may wait; beyond that the socket is not
+    read, which limits the cost of a client that never reads.
 
-    A channel whose client is gone keeps requests that were received completely: they are handled, too.
+    A channel whose client has disconnected keeps the whole requests that it received: they are handled, too.
     """
 
     def __init__(
@@ -62,16 +54,24 @@ class KafkaChannel(asyncio.BufferedProtocol):
         listener: str,
         address: str,
         index: int,
-        memory: MemoryPool,
+        *,
         security: ListenerSecurity,
+        memory: MemoryPool,
+        deadlines: ReceiveDeadlines,
+        spare_buffers: list[bytearray],
+        log_close: Callable[[str, str], object],
     ) -> None:
+        """``spare_buffers`` belong to all channels of the owner; see :class:`FrameReader`. ``log_close`` gets the
+        channel's id and the reason why this side closes it."""
         self._owner = owner
-        self._frames = FrameReader(security.max_receive_size, owner.spare_buffers, gathers=True)
+        self._frames = FrameReader(security.max_receive_size, spare_buffers, gathers=True)
         self._memory = memory
+        self._deadlines = deadlines
+        self._log_close = log_close
         self._stopped = False
         self._frame_count = 0
-        self._waits = False  # for the rest of a request
-        self._reserved = 0  # of the memory, for a frame that is incomplete
+        self._is_incomplete = False  # waits for the rest of a request
+        self._reserved = 0  # bytes of the pool, for an incomplete frame
         self._out_of_memory = False
         self._received: deque[bytes | memoryview] = deque()
         self._index = index
@@ -83,23 +83,23 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self._security = security
         self.security_protocol = security.protocol
         self.authenticator = security.authenticator()
-        self._certified = ""  # who its certificate says that it is
-        self._is_stranger = self.authenticator is not None
+        self._certified = ""  # the name in the client's certificate
+        self._is_unauthenticated = self.authenticator is not None
         self.software: ClientSoftware | None = None
         self.id = f"-{index}"
         self.mute_state = ChannelMuteState.NOT_MUTED
         self.in_flight: Request | None = None
         self.is_queued = False
-        """Among those whose receives the owner is about to take."""
+        """The owner will take a request of this channel in its next round."""
         self.last_active = 0.0
 
-    # what asyncio calls
+    # called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.was_opened = True
-        # pause_writing is called as soon as anything waits for the kernel, resume_writing when all of it is gone. For
-        # TLS, 0 would mean always too much.
+        # asyncio calls pause_writing as soon as bytes wait for the kernel, and resume_writing when none do. With TLS, a
+        # limit of 0 would pause writing for ever.
         self._transport.set_write_buffer_limits(high=0 if self._security.tls is None else 1)
         self._certified = certified_name(transport)
         local, peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
@@ -117,7 +117,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         try:
             frames: list[bytes | memoryview] = list(self._frames.buffer_updated(nbytes))
         except InvalidReceiveException as error:
-            self._owner.close_channel(self, str(error))
+            self.close(str(error))
             return
         if self._frames.large is not None:
             frames.insert(0, self._frames.take_large())
@@ -152,19 +152,19 @@ class KafkaChannel(asyncio.BufferedProtocol):
         if self._memory.is_limited:
             self._memory.release(self, self._reserved)
             self._memory.forget(self)
-        self._owner.incomplete(self, None)
+        self._deadlines.incomplete(self, None)
         self.is_writing = False
         self.mute_state = ChannelMuteState.NOT_MUTED
         self._owner.channel_lost(self)
 
-    # what its owner asks
+    # called by its owner
 
     is_writing = False
-    """The kernel has not taken over all of a response."""
+    """The kernel has not accepted all of a response."""
 
     @property
     def user(self) -> str:
-        """Who the client is."""
+        """The name of the client."""
         return (self._certified or ANONYMOUS) if self.authenticator is None else self.authenticator.user
 
     @property
@@ -173,12 +173,12 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     @property
     def is_closing(self) -> bool:
-        """Closed by this side, as soon as the loop comes to it."""
+        """Whether it is closed, or will be in the next turn of the loop."""
         return self._transport is None or self._transport.is_closing()
 
     @property
     def can_receive(self) -> bool:
-        """Whether a request is there and may be taken."""
+        """Whether a request has been received and may be taken."""
         return bool(self._received) and self.mute_state is ChannelMuteState.NOT_MUTED
 
     def take_receive(self) -> bytes | memoryview:
@@ -197,53 +197,59 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self._read_on()
 
     def end(self) -> None:
-        """It has ended: nothing of a response is left to be written."""
+        """The request has ended: its response is written, if it has one."""
         self.in_flight = None
         self.mute_state = next_mute_state(self.mute_state, ChannelMuteEvent.RESPONSE_SENT)
-        if self._is_stranger and self.authenticator is not None and self.authenticator.is_known:
-            self._is_stranger = False
+        if self._is_unauthenticated and self.authenticator is not None and self.authenticator.is_known:
+            self._is_unauthenticated = False
             self._frames.max_size = self._security.max_request_size
 
     def throttle(self, event: ChannelMuteEvent) -> None:
         self.mute_state = next_mute_state(self.mute_state, event)
 
     def send(self, parts: Sequence[Buffer]) -> None:
-        """Begins to write a response; :attr:`is_writing` says whether it is under way still."""
+        """Begins to write a response; :attr:`is_writing` says whether part of it still waits for the kernel."""
         transport = self._transport
         if transport is None:
             return
-        # In CPython 3.12 and early 3.13 asyncio's writelines forgets to call pause_writing, and to look whether the
-        # transport is closing; write does neither.
+        # In CPython 3.12 and early 3.13, asyncio's writelines neither calls pause_writing nor checks whether the
+        # transport is closing. Its write does both.
         *head, last = parts
         if head and not transport.is_closing():
             transport.writelines(head)
         transport.write(last)
 
+    def close(self, reason: str) -> None:
+        """Drops the connection, and logs the reason if there is one."""
+        if reason:
+            self._log_close(self.id, reason)
+        self.abort()
+
     def abort(self) -> None:
-        """Drops the connection, and whatever either side still had to send."""
+        """Drops the connection, its received requests, and what either side still had to send."""
         self.release(sum(map(len, self._received)))
         self._received.clear()
         if self._transport is not None:
             self._transport.abort()
 
     def stop_reading(self) -> None:
-        """Reads nothing more, for ever: the server is being shut down."""
+        """Reads nothing more: the server is being shut down."""
         self._stopped = True
         self._read_on()
 
     @property
     def pending(self) -> int:
-        """How many bytes of an incomplete request have come."""
+        """How many bytes of an incomplete request have arrived."""
         return self._frames.pending
 
     def _read_on(self) -> None:
-        """One receive may wait while the channel is muted, and no more."""
+        """Reads unless a whole request already waits while the channel is muted."""
         may = self.mute_state is ChannelMuteState.NOT_MUTED or not self._received
         self._read(may and not (self._out_of_memory or self._stopped))
-        waits = self._reading and self._frames.pending > 0  # for the client, and nothing else
-        if waits or self._waits:
-            self._waits = waits
-            self._owner.incomplete(self, self._frame_count if waits else None)
+        is_incomplete = self._reading and self._frames.pending > 0  # and only the client delays it
+        if is_incomplete or self._is_incomplete:
+            self._is_incomplete = is_incomplete
+            self._deadlines.incomplete(self, self._frame_count if is_incomplete else None)
 
     def _read(self, reading: bool) -> None:
         transport = self._transport

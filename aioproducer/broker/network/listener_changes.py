@@ -1,4 +1,4 @@
-"""Listeners that come and go while a node runs."""
+"""Opens and closes listeners while a node runs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from aioproducer.timing.clock import Clock
 log = logging.getLogger(__name__)
 
 _LAST_ANSWERS = 1.0
-"""Seconds that clients of a listener that goes have to get their answers."""
+"""Seconds that clients of a closing listener have to receive their responses."""
 
 
 class ListenerChanges:
-    """Has a running node listen where its configs say (Kafka's ``DynamicListenerConfig``).
+    """Makes a running node's listeners follow its configs (Kafka's ``DynamicListenerConfig``).
 
-    One task, and only while there is something to do: it closes and opens one listener after the other. Who asked for
-    it is answered before, as in Kafka, so that what cannot be opened is an error in the log, and of :meth:`settled`; it
-    is tried again with the next change of configs. ``on_change`` is called when clients are to be told something else.
+    A task runs while there is something to do: it closes and opens one listener after the other. The AlterConfigs
+    request is answered before, as in Kafka, so a listener that cannot be opened is logged as an error and raised by
+    :meth:`settled`; the next change of configs tries again. ``on_change`` is called when the addresses that clients get
+    have changed.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class ListenerChanges:
         clock: Clock,
         on_change: Callable[[], object],
     ) -> None:
-        """``host`` is where listeners are that name none."""
+        """``host`` is the host of listeners that name none."""
         self._node_id = node_id
         self._host = host
         self._sockets = sockets
@@ -49,7 +50,7 @@ class ListenerChanges:
         self._closed = False
 
     def follow(self, listening: Listeners) -> None:
-        """From now on the node is to listen there."""
+        """Starts to make the node listen there."""
         if self._closed:
             return
         self._wanted = {
@@ -57,19 +58,19 @@ class ListenerChanges:
             for end_point in listening.of_node(self._node_id)
         }
         self._failed.clear()
-        self._on_change()  # nobody is sent to a listener that goes
+        self._on_change()  # so that clients are not sent to a closing listener
         if self._task is None and self._wanted.keys() != self._sockets.acceptors.keys():
             self._task = asyncio.get_running_loop().create_task(self._run(), name=f"listeners-of-node-{self._node_id}")
 
     async def settled(self) -> None:
-        """Returns when the node listens where it is to. Raises what kept it from that: OSError, ConfigException."""
+        """Returns when all changes are made. Raises the OSError or ConfigException of a listener that failed."""
         while self._task is not None:
             await asyncio.wait([self._task])
         for error in self._failed.values():
             raise error
 
     async def close(self) -> None:
-        """Changes nothing any more."""
+        """Stops; no listener changes after that."""
         self._closed = True
         if self._task is not None:
             self._task.cancel()
@@ -96,14 +97,14 @@ class ListenerChanges:
             await self._sockets.open_listener(end_point)
         except (OSError, ConfigException) as error:
             self._gate.remove_listener(end_point.listener)
-            log.error("node %d has no listener %s: %s", self._node_id, end_point.listener, error)
+            log.error("node %d cannot open listener %s: %s", self._node_id, end_point.listener, error)
             self._failed[end_point.listener] = error
         else:
             self._on_change()
 
     async def _close(self, listener: str) -> None:
-        # Who waits would be let in as soon as another one goes. Nobody comes after them: to close the port is the first
-        # thing that is done next.
+        # A waiting connection would be admitted as soon as another one closes. No connection comes after these, because
+        # close_listener closes the port first.
         self._gate.turn_away(listener)
         await self._sockets.close_listener(listener, self._now() + _LAST_ANSWERS)
         self._gate.remove_listener(listener)

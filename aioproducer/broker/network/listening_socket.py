@@ -1,4 +1,4 @@
-"""A port that clients connect to."""
+"""A port on which clients connect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Address = tuple[str, int]
 
 
 class AcceptedSocket(Protocol):
-    """What a processor may be given: anything that the loop's ``connect_accepted_socket`` takes."""
+    """A socket that the loop's ``connect_accepted_socket`` accepts."""
 
     def setsockopt(self, level: int, option: int, value: int, /) -> None: ...
 
@@ -29,7 +29,7 @@ class Listening(Protocol):
     def port(self) -> int: ...
 
     async def accept(self) -> tuple[AcceptedSocket, Address]:
-        """The next connection, and where it comes from. It may be cancelled at any time without losing a connection."""
+        """The next connection and its peer's address. Cancelling it loses no connection."""
 
     def close(self) -> None: ...
 
@@ -45,7 +45,7 @@ class ListeningSocket:
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
-        self._waits = False
+        self._is_waiting = False
 
     @property
     def port(self) -> int:
@@ -53,7 +53,7 @@ class ListeningSocket:
         return port
 
     async def accept(self) -> tuple[AcceptedSocket, Address]:
-        # Not the loop's sock_accept: cancelled at the wrong time, that forgets a connection it has accepted.
+        # Not the loop's sock_accept: a cancellation at the wrong moment loses a connection that it has accepted.
         while True:
             try:
                 accepted, address = self._socket.accept()
@@ -62,7 +62,8 @@ class ListeningSocket:
             else:
                 if is_reserved(accepted.fileno()):
                     accepted.close()
-                    raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: the last {RESERVED} are for files")
+                    problem = os.strerror(errno.EMFILE)
+                    raise OSError(errno.EMFILE, f"{problem}: the last {RESERVED} are reserved for files")
                 accepted.setblocking(False)
                 return accepted, (str(address[0]), int(address[1]))
 
@@ -70,28 +71,28 @@ class ListeningSocket:
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
         loop.add_reader(self._socket, _settle, ready)
-        self._waits = True
+        self._is_waiting = True
         try:
             await ready
         finally:
-            self._wait_no_more()
+            self._stop_waiting()
 
-    def _wait_no_more(self) -> None:
-        if self._waits:
-            self._waits = False
+    def _stop_waiting(self) -> None:
+        if self._is_waiting:
+            self._is_waiting = False
             asyncio.get_running_loop().remove_reader(self._socket)
 
     def close(self) -> None:
-        self._wait_no_more()
+        self._stop_waiting()
         self._socket.close()
 
 
 async def listen(host: str, port: int, *, backlog: int, receive_buffer: int) -> Listening:
-    """Opens a port of this machine (0: a free one); the size of its connections' buffers, -1 for the system's choice.
+    """Opens a port of this machine; 0 picks a free one. ``receive_buffer`` -1 leaves that size to the system.
 
-    An :class:`OSError` names host and port.
+    Raises :class:`OSError`, which names host and port.
     """
-    # One address only: a name with several would get several free ports.
+    # Only the first address: with port 0, several addresses would get different ports.
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     family, kind, protocol, _, address = found[0]
     sock = socket.socket(family, kind, protocol)
@@ -99,7 +100,7 @@ async def listen(host: str, port: int, *, backlog: int, receive_buffer: int) -> 
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if receive_buffer >= 0:
-            # Before listen, because the TCP window of a connection is negotiated while it is made.
+            # Before listen, because TCP negotiates the window while it connects.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.bind(address)
         sock.listen(backlog)

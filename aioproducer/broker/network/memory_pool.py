@@ -11,28 +11,29 @@ from aioproducer.timing.clock import Clock
 
 
 class Receiver(Protocol):
-    """A connection, as far as the pool knows it."""
+    """A connection that takes memory from the pool."""
 
     def memory_available(self) -> None:
-        """It may read on."""
+        """Resumes reading."""
 
 
 class MemoryPool:
-    """``queued.max.request.bytes``: bytes that were received and not yet handled, whole requests and parts of them.
+    """``queued.max.request.bytes``: the bytes of whole and partial requests that are received and not yet handled.
 
-    Memory is taken as bytes come, not as sizes announce it. Who finds nothing left reads no more until there is some
-    again. Who is let on first then is drawn, as in Kafka, so that no order of connections starves anybody.
+    Memory is reserved as bytes arrive, not as sizes are announced. A receiver that finds none left stops reading until
+    some is released. Receivers then resume in random order, as in Kafka, so that none starves.
 
-    Parts of requests alone could use it all up, and then none would ever be whole. So one receiver at a time may read
-    its request to the end all the same. At most one request, and a little that was under way, is beyond the limit.
+    Partial requests alone could take all the memory, and then none would ever complete. So one receiver at a time, the
+    favourite, may read its request to the end regardless. The limit is exceeded by at most one request and a little
+    that was on its way.
     """
 
     def __init__(self, size: int, random: Random, clock: Clock) -> None:
-        """``size`` of 0 or less is no limit."""
+        """A ``size`` of 0 or less sets no limit."""
         self._size = size
         self._random = random
         self._now = clock.monotonic
-        # At rest while nobody waits.
+        # At rest while no receiver waits.
         now = clock.monotonic()
         self._enough = IdleMeter(now)
         self._enough.rest(now)
@@ -48,28 +49,28 @@ class MemoryPool:
 
     @property
     def available(self) -> int:
-        """Bytes; negative by as much as the limit is exceeded. Without a limit as many as Kafka says."""
+        """Bytes; negative if the limit is exceeded. Without a limit, the number that Kafka reports."""
         return self._size - self._used if self.is_limited else LONG_MAX
 
     @property
     def used(self) -> int:
-        """Bytes; not counted without a limit."""
+        """Bytes; always 0 without a limit."""
         return self._used
 
     def depleted_percent(self, now: float) -> float:
-        """Which share of the time somebody waited for memory, 0 to 1 (Kafka's ``MemoryPoolAvgDepletedPercent``)."""
+        """The share of the time, 0 to 1, that a receiver waited (Kafka's ``MemoryPoolAvgDepletedPercent``)."""
         return 1.0 - self._enough.share(1, now)
 
     def depleted_time(self, now: float) -> float:
-        """For how many seconds, in all (Kafka's ``MemoryPoolDepletedTimeTotal``)."""
+        """The lifetime total of those seconds (Kafka's ``MemoryPoolDepletedTimeTotal``)."""
         return self._depleted_time + (0.0 if self._depleted_since is None else now - self._depleted_since)
 
     def reserve(self, count: int) -> None:
-        """So many bytes have come."""
+        """Takes memory for bytes that have arrived."""
         self._used += count
 
     def may_read(self, receiver: Receiver) -> bool:
-        """Whether a receiver may go on; if not it is told when it may."""
+        """Whether a receiver may continue. If not, its ``memory_available`` is called when it may."""
         if self.available > 0 or receiver is self._favourite:
             return True
         if self._favourite is None:
@@ -80,21 +81,21 @@ class MemoryPool:
         return False
 
     def release(self, receiver: Receiver, count: int) -> None:
-        """A request of this receiver has been handled, or this many of its bytes were dropped."""
+        """Gives back the bytes of a handled request, or of one that was dropped."""
         self._used -= count
         if receiver is self._favourite:
             self._favourite = None
-        self._let_on()
+        self._resume_waiting()
 
     def forget(self, receiver: Receiver) -> None:
-        """It reads nothing more."""
+        """Removes a receiver that reads nothing more."""
         self._waiting.pop(receiver, None)
         if receiver is self._favourite:
             self._favourite = None
-            self._let_on()
+            self._resume_waiting()
         self._meter()
 
-    def _let_on(self) -> None:
+    def _resume_waiting(self) -> None:
         if not self._waiting or (self.available <= 0 and self._favourite is not None):
             return
         order = list(self._waiting)
@@ -109,7 +110,7 @@ class MemoryPool:
         self._meter()
 
     def _meter(self) -> None:
-        """Notes whether anybody waits."""
+        """Updates the metrics if the first receiver begins to wait, or the last one stops."""
         if bool(self._waiting) is (self._depleted_since is not None):
             return
         now = self._now()

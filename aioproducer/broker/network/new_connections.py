@@ -21,7 +21,7 @@ class NewConnection(NamedTuple):
 
 
 class NewConnections:
-    """Those that wait for one processor, which ``wakeup`` tells of each (Kafka's ``newConnections``)."""
+    """The connections that wait for one processor; ``wakeup`` wakes it (Kafka's ``newConnections``)."""
 
     def __init__(self, wakeup: Callable[[], object]) -> None:
         self._wakeup = wakeup
@@ -33,7 +33,7 @@ class NewConnections:
         return len(self._waiting)
 
     def offer(self, socket: AcceptedSocket, address: str) -> bool:
-        """Takes an accepted socket, unless there are too many already."""
+        """Queues an accepted socket; returns False if too many wait already."""
         if self._closed or len(self._waiting) >= CONNECTION_QUEUE_SIZE:
             return False
         self._waiting.append(NewConnection(socket, address))
@@ -47,9 +47,9 @@ class NewConnections:
         await room
 
     def take(self) -> NewConnection:
-        """The next one."""
+        """The next connection, which leaves the queue."""
         connection = self._waiting.popleft()
-        self._tell_acceptor()
+        self._wake_acceptor()
         return connection
 
     @property
@@ -57,11 +57,11 @@ class NewConnections:
         return self._closed
 
     def close(self) -> None:
-        """Takes no more; those that wait may still be taken."""
+        """Accepts no more connections; those that wait may still be taken."""
         self._closed = True
-        self._tell_acceptor()
+        self._wake_acceptor()
 
-    def _tell_acceptor(self) -> None:
+    def _wake_acceptor(self) -> None:
         while self._room:
             room = self._room.popleft()
             if not room.done():

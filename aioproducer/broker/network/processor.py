@@ -37,11 +37,12 @@ log = logging.getLogger(__name__)
 class Processor:
     """One task, many connections. Kafka's class of this name.
 
-    It works in rounds: new connections, then responses, then at most one request of each connection, then connections
-    that are gone. A round begins when there is anything to do. The loop reads and writes the sockets in between.
+    It works in rounds: new connections, then responses, then at most one request of each connection, then closed
+    connections. A round begins when there is anything to do. Between rounds the event loop reads and writes the
+    sockets.
 
-    A request that cannot be read, or is of an API or version that the node does not have, closes its connection, as in
-    Kafka.
+    A request that cannot be read, or has an API or version that the node does not support, closes its connection, as
+    in Kafka.
     """
 
     def __init__(
@@ -76,18 +77,17 @@ class Processor:
         self._builder = ChannelBuilder(
             f"{name}-register", listener, security, gate, clock, channel=self._channel, log_close=log_close
         )
-        self._responses: deque[RequestEnd] = deque()
+        self._responses: deque[tuple[Request, RequestEnd]] = deque()
         self._receives: deque[KafkaChannel] = deque()
         self._lost: deque[KafkaChannel] = deque()
-        self._sending: dict[KafkaChannel, SendResponse] = {}
+        self._sending: dict[KafkaChannel, tuple[Request, SendResponse]] = {}
         self._channels = IdleExpiryManager(max_idle_ms, clock.monotonic)
-        self._receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic, self.close_channel)
+        self._receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic)
         self._task: asyncio.Task[None] | None = None
         self._wake: asyncio.Future[None] | None = None
         self._flushed: asyncio.Future[None] | None = None
         self._all_closed: asyncio.Future[None] | None = None
-        self.spare_buffers: list[bytearray] = []
-        """Shared by its connections; see :class:`FrameReader`."""
+        self._spare_buffers: list[bytearray] = []
         self._idle = IdleMeter(clock.monotonic())
 
     # its task
@@ -107,7 +107,7 @@ class Processor:
 
     async def _sleep(self) -> None:
         if self.new_connections or self._responses or self._receives or self._lost:
-            await asyncio.sleep(0)  # the loop looks at the sockets
+            await asyncio.sleep(0)  # lets the loop poll the sockets
             return
         self._requests.rested()
         self._idle.rest(self._now())
@@ -116,32 +116,32 @@ class Processor:
         self._idle.work(self._now())
 
     def stop_reading(self) -> None:
-        """Takes no more connections and reads no more; requests that were received completely are still handled."""
+        """Takes no more connections and reads no more; whole requests that were received are still handled."""
         self.new_connections.close()
         for channel in tuple(self._channels):
             channel.stop_reading()
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is done except what is being written."""
+        """Whether it has nothing to do but to finish writing."""
         ended = self._task is None or self._task.done()
         return ended or not (self._responses or self._receives or self._lost)
 
     @property
     def is_answered(self) -> bool:
-        """Whether every request that was read whole has its answer, written or being written."""
+        """Whether every whole request has its response, written or being written."""
         return self.is_idle and all(
             channel.in_flight is None or channel in self._sending for channel in tuple(self._channels)
         )
 
     async def flush(self) -> None:
-        """Returns when the kernel has taken over all responses."""
+        """Returns when the kernel has accepted all responses."""
         while self._sending:
             self._flushed = asyncio.get_running_loop().create_future()
             await self._flushed
 
     def abort(self) -> None:
-        """From now on nothing is read, handled or written: every connection drops. :meth:`close` waits for that."""
+        """Drops every connection: nothing more is read, handled or written. :meth:`close` waits for the end."""
         self.new_connections.close()
         if self._task is not None:
             self._task.cancel()
@@ -150,7 +150,7 @@ class Processor:
             channel.abort()
 
     async def close(self) -> None:
-        """Drops every connection; returns when asyncio has let go of all of them."""
+        """Drops every connection; returns when asyncio has released all of them."""
         self.abort()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -163,7 +163,7 @@ class Processor:
         self._process_disconnected()
 
     def idle_share(self, now: float) -> float:
-        """The part of the time in which it had nothing to do, 0 to 1."""
+        """The share of the time, 0 to 1, that it was idle."""
         return self._idle.share(1, now)
 
     def _wakeup(self) -> None:
@@ -176,19 +176,28 @@ class Processor:
             self._builder.build(self.new_connections.take())
 
     def _channel(self, address: str) -> KafkaChannel:
-        return KafkaChannel(self, self._listener, address, self._next_connection_index(), self._memory, self._security)
+        return KafkaChannel(
+            self,
+            self._listener,
+            address,
+            self._next_connection_index(),
+            security=self._security,
+            memory=self._memory,
+            deadlines=self._receive_deadlines,
+            spare_buffers=self._spare_buffers,
+            log_close=self._log_close,
+        )
 
     # responses
 
-    def enqueue_response(self, response: RequestEnd) -> None:
-        """A handler has something to say."""
-        self._responses.append(response)
+    def enqueue_response(self, request: Request, response: RequestEnd) -> None:
+        """Queues a handler's response for the next round."""
+        self._responses.append((request, response))
         self._wakeup()
 
     def _process_new_responses(self) -> None:
         for _ in range(len(self._responses)):
-            response = self._responses.popleft()
-            request = response.request
+            request, response = self._responses.popleft()
             channel = request.connection
             assert isinstance(channel, KafkaChannel)
             if isinstance(response, StartThrottlingResponse | EndThrottlingResponse):
@@ -196,21 +205,21 @@ class Processor:
                 continue
             request.response_dequeue_time = self._now()
             if isinstance(response, CloseConnectionResponse):
-                self._requests.completed(response)
+                self._requests.completed(request, response)
                 if channel.is_open:
                     if response.parts:
                         channel.send(response.parts)
-                    self.close_channel(channel, response.reason)
+                    channel.close(response.reason)
             elif channel.in_flight is not request:
-                self._requests.completed(response)  # its client is gone
+                self._requests.completed(request, response)  # its client is gone
             elif isinstance(response, SendResponse):
                 channel.send(response.parts)
                 if channel.is_writing:
-                    self._sending[channel] = response
+                    self._sending[channel] = request, response
                 else:
-                    self._complete(channel, response)
+                    self._complete(channel, request, response)
             elif isinstance(response, NoOpResponse):
-                self._complete(channel, response)
+                self._complete(channel, request, response)
 
     def _throttle(self, channel: KafkaChannel, response: StartThrottlingResponse | EndThrottlingResponse) -> None:
         if not channel.is_open:
@@ -222,32 +231,28 @@ class Processor:
             self.received(channel)
 
     def sent(self, channel: KafkaChannel) -> None:
-        """The kernel has taken over all that was written."""
-        response = self._sending.pop(channel, None)
-        if response is not None:
-            self._complete(channel, response)
+        """The kernel has accepted all that was written."""
+        sending = self._sending.pop(channel, None)
+        if sending is not None:
+            self._complete(channel, *sending)
             _settle(self._flushed)
 
-    def _complete(self, channel: KafkaChannel, response: RequestEnd) -> None:
+    def _complete(self, channel: KafkaChannel, request: Request, response: RequestEnd) -> None:
         channel.end()
-        self._requests.completed(response)
+        self._requests.completed(request, response)
         self.received(channel)
 
     # requests
 
-    def incomplete(self, channel: KafkaChannel, frame: int | None) -> None:
-        """The channel waits for the rest of its frame of this number, or for nothing."""
-        self._receive_deadlines.incomplete(channel, frame)
-
     def received(self, channel: KafkaChannel) -> None:
-        """Something has come, or the channel may go on."""
+        """Queues the channel for the next round if one of its requests may be taken."""
         if channel.can_receive and not channel.is_queued:
             channel.is_queued = True
             self._receives.append(channel)
             self._wakeup()
 
     async def _process_requests(self) -> None:
-        """Passes of responses and requests, until there are none or as many were handled at once as may be."""
+        """Alternates between responses and requests until none are left, or ``num.io.threads`` were handled at once."""
         self._process_new_responses()
         left = self._requests.handlers
         while self._receives:
@@ -269,7 +274,7 @@ class Processor:
                 elif not self._requests.offer(request):
                     await self._requests.send_request(request)
             if not channel.is_open:
-                self.received(channel)  # it goes on as long as there are requests that it had received whole
+                self.received(channel)  # its other whole requests are handled, too
         return left
 
     def _request(self, channel: KafkaChannel, frame: bytes | memoryview) -> Request | None:
@@ -278,13 +283,12 @@ class Processor:
             header, body_at = decode_request_header(frame)
         except SchemaException as error:
             channel.release(len(frame))
-            self.close_channel(channel, f"its request header cannot be read: {error}")
+            channel.close(f"its request header cannot be read: {error}")
             return None
         if not self._is_supported(header.api_key, header.api_version):
             channel.release(len(frame))
-            self.close_channel(
-                channel,
-                f"it sent a request of API {header.api_key} version {header.api_version}, which is not supported",
+            channel.close(
+                f"it sent a request of API {header.api_key} version {header.api_version}, which is not supported"
             )
             return None
         request = Request(
@@ -311,28 +315,22 @@ class Processor:
         return len(self._channels)
 
     def open_channels(self) -> Iterator[KafkaChannel]:
-        """Its connections that are not being closed, the least active first."""
+        """Its connections that are not closing, the least active first."""
         return (channel for channel in self._channels if not channel.is_closing)
 
     @property
     def queued_responses(self) -> int:
-        """Responses of handlers that it has not started to write."""
+        """How many responses it has not begun to write."""
         return len(self._responses)
 
     def channel_opened(self, channel: KafkaChannel) -> None:
-        """It is connected."""
+        """The channel is connected."""
         self._channels.update(channel, self._now())
         if self.new_connections.is_closed:
             channel.abort()
 
-    def close_channel(self, channel: KafkaChannel, reason: str) -> None:
-        """Drops a connection for a reason that should be in the log."""
-        if reason:
-            self._log_close(channel.id, reason)
-        channel.abort()
-
     def channel_lost(self, channel: KafkaChannel) -> None:
-        """asyncio has let go of a connection."""
+        """The connection has closed, and asyncio has released it."""
         self._channels.remove(channel)
         self._lost.append(channel)
         request, channel.in_flight = channel.in_flight, None
@@ -349,7 +347,7 @@ class Processor:
             channel = self._lost.popleft()
             sending = self._sending.pop(channel, None)
             if sending is not None:
-                self._requests.completed(sending)
+                self._requests.completed(*sending)
                 _settle(self._flushed)
             # Kafka handles what a client sent before it left: records sent with acks=0 are not lost.
             self.received(channel)

@@ -1,31 +1,42 @@
-"""Requests that do not become whole (``socket.request.receive.timeout.ms``)."""
+"""Closes connections whose requests arrive too slowly (``socket.request.receive.timeout.ms``)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-
-from aioproducer.broker.network.kafka_channel import KafkaChannel
+from typing import Protocol
 
 PROGRESS = 256 * 1024
-"""Bytes of a request that are worth another ``socket.request.receive.timeout.ms``: some are large, and lines slow."""
+"""Bytes of a request that extend its deadline by ``socket.request.receive.timeout.ms``: large requests take longer."""
+
+
+class SlowReceiver(Protocol):
+    """A connection that has received part of a request."""
+
+    @property
+    def pending(self) -> int:
+        """How many bytes of the incomplete request have arrived."""
+
+    def close(self, reason: str) -> None:
+        """Closes the connection and logs the reason."""
 
 
 class ReceiveDeadlines:
-    """Those of one processor's connections, with one timer. Who misses its deadline is given to ``close``, with the
-    reason. A negative ``timeout_ms`` is none.
+    """The deadlines of one processor's connections, with one timer. A connection that misses its deadline is closed.
+
+    A negative ``timeout_ms`` sets no deadlines.
     """
 
-    def __init__(self, timeout_ms: int, now: Callable[[], float], close: Callable[[KafkaChannel, str], object]) -> None:
+    def __init__(self, timeout_ms: int, now: Callable[[], float]) -> None:
         self._timeout_ms = timeout_ms
         self._now = now
-        self._close = close
-        # Those that wait for the rest of a request: which one, since when, and what they had then. Longest first.
-        self._incomplete: dict[KafkaChannel, tuple[int, float, int]] = {}
+        # By connection: the number of its frame, when its deadline was last set, and its pending bytes then. The
+        # earliest deadline comes first.
+        self._incomplete: dict[SlowReceiver, tuple[int, float, int]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def incomplete(self, channel: KafkaChannel, frame: int | None) -> None:
-        """The channel waits for the rest of its frame of this number, or for nothing."""
+    def incomplete(self, channel: SlowReceiver, frame: int | None) -> None:
+        """Sets a deadline for the rest of the frame with this number; None clears the connection's deadline."""
         waiting = self._incomplete.get(channel)
         if frame is None:
             if waiting is not None:
@@ -37,7 +48,7 @@ class ReceiveDeadlines:
                 self._set_timer(self._timeout_ms / 1000)
 
     def cancel(self) -> None:
-        """There is no connection any more."""
+        """Stops the timer: the last connection has closed."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -58,10 +69,9 @@ class ReceiveDeadlines:
             if channel.pending - pending >= PROGRESS:
                 self._incomplete[channel] = frame, now, channel.pending
                 continue
-            self._close(
-                channel,
-                f"its request is not whole, and less than {PROGRESS} bytes of it have come in"
-                f" {self._timeout_ms} ms (socket.request.receive.timeout.ms); it has {channel.pending}",
+            channel.close(
+                f"its request is incomplete: fewer than {PROGRESS} bytes arrived in {self._timeout_ms} ms"
+                f" (socket.request.receive.timeout.ms), {channel.pending} bytes in all"
             )
         if self._incomplete:
             self._set_timer(timeout)

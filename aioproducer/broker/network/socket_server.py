@@ -13,6 +13,7 @@ from typing import Final
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.network.acceptor import Acceptor
+from aioproducer.broker.network.closed_connections import ClosedConnections
 from aioproducer.broker.network.gate import OPEN_GATE, Gate
 from aioproducer.broker.network.listening_socket import Listen, listen
 from aioproducer.broker.network.memory_pool import MemoryPool
@@ -25,8 +26,6 @@ from aioproducer.timing.clock import Clock
 
 log = logging.getLogger(__name__)
 
-_MANY_REASONS = 1000
-
 NOTHING_TO_WAIT_FOR: Final[Mapping[str, Awaitable[object]]] = {}
 
 
@@ -34,8 +33,7 @@ class SocketServer:
     """Kafka's class of this name: for each listener an :class:`Acceptor` and ``num.network.threads`` processors, for
     all of them one :class:`RequestChannel`. Opened and closed once.
 
-    :meth:`open` opens the ports; nobody is let in before :meth:`enable_request_processing`. If connections are closed
-    because of what clients do, the log has one line for each reason, however often a client comes back.
+    :meth:`open` opens the ports; no client is admitted before :meth:`enable_request_processing`.
     """
 
     def __init__(
@@ -61,20 +59,20 @@ class SocketServer:
         self._processor_ids = itertools.count()
         self._connection_indexes = itertools.count()
         self._closings: dict[asyncio.Task[None], None] = {}
-        self._logged: set[str] = set()
+        self._closed_connections = ClosedConnections()
         self._enabled = False
         self._all_ready = False
         self.acceptors: dict[str, Acceptor] = {}
         """By listener."""
         self.securities: dict[str, ListenerSecurity] = {}
-        """By listener, what is asked of clients."""
+        """By listener."""
         self._leaving: list[Acceptor] = []
-        """Those of listeners that are being closed, the others go on."""
+        """The acceptors of listeners that are being closed while the others stay open."""
         self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
         self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
 
     async def open(self, end_points: Iterable[EndPoint]) -> dict[str, EndPoint]:
-        """Opens the ports, all or none; returns where each listener is (port 0 in ``end_points``: a free one)."""
+        """Opens all ports or none; returns the listeners' addresses. Port 0 in ``end_points`` picks a free one."""
         try:
             for end_point in end_points:
                 await self.open_listener(end_point)
@@ -84,7 +82,7 @@ class SocketServer:
         return self.end_points
 
     async def open_listener(self, end_point: EndPoint) -> None:
-        """One more. Raises OSError, and :class:`ConfigException` if it cannot be what its configs say."""
+        """Adds a listener. Raises OSError, or :class:`ConfigException` if its configs are invalid."""
         config, listener = self._config, end_point.listener
         security = ListenerSecurity(listener, config, self._scram)
         listening = await self._listen(
@@ -107,8 +105,8 @@ class SocketServer:
             acceptor.start()
 
     async def close_listener(self, listener: str, deadline: float) -> None:
-        """One less. Its port is closed at once; its connections get answers to what they have asked, as far as those
-        come before ``deadline``, and are closed then."""
+        """Removes a listener. Its port is closed at once, its connections when their requests are answered, at
+        ``deadline`` at the latest."""
         acceptor = self.acceptors.pop(listener)
         security = self.securities.pop(listener)
         self._leaving.append(acceptor)
@@ -123,9 +121,9 @@ class SocketServer:
         self._log_failed_logins(security)
 
     async def enable_request_processing(self, ready: Mapping[str, Awaitable[object]] = NOTHING_TO_WAIT_FOR) -> None:
-        """Clients are let in from now on; at a listener that ``ready`` has, when that is done.
+        """Admits clients; to a listener in ``ready``, when its awaitable is done.
 
-        Returns when all listeners let clients in, those too that were opened meanwhile. Raises what ``ready`` raises.
+        Returns when all listeners admit clients, including those opened meanwhile. Raises what ``ready`` raises.
         """
         self._enabled = True
         for acceptor in self.acceptors.values():
@@ -156,7 +154,7 @@ class SocketServer:
             acceptor.start()
 
     def validate_reconfiguration(self, config: BrokerConfig) -> None:
-        """Raises :class:`ConfigException` if a listener cannot be what these configs say."""
+        """Raises :class:`ConfigException` if a listener cannot have these configs."""
         for listener in config.listening.names:
             if listener in self.securities:
                 self.securities[listener].validate_reconfiguration(config)
@@ -164,7 +162,7 @@ class SocketServer:
                 ListenerSecurity(listener, config, self._scram)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Obeys what may change while it runs, but for listeners that come and go."""
+        """Applies the configs that may change while it runs, except which listeners there are."""
         self._config = config
         for listener, acceptor in self.acceptors.items():
             self._resize(acceptor, config.network_threads(listener))
@@ -172,12 +170,12 @@ class SocketServer:
 
     @property
     def end_points(self) -> dict[str, EndPoint]:
-        """Where each listener is that is open."""
+        """The addresses of the open listeners."""
         return {listener: acceptor.end_point for listener, acceptor in self.acceptors.items()}
 
     @property
     def processors(self) -> list[Processor]:
-        """Those of all listeners."""
+        """The processors of all listeners."""
         return [processor for acceptor in self._all_acceptors for processor in acceptor.processors]
 
     @property
@@ -185,9 +183,9 @@ class SocketServer:
         return [*self.acceptors.values(), *self._leaving]
 
     def close_least_active(self, count: int, spared: str | None = None) -> int:
-        """Closes this many connections, the longest silent first, but none of the listener that is to be spared.
+        """Closes up to ``count`` connections, the least active first, except those of the listener ``spared``.
 
-        Returns how many it found.
+        Returns how many it closes.
         """
         eldest = [
             channel
@@ -213,7 +211,7 @@ class SocketServer:
             processor.stop_reading()
 
     async def drain(self, idle: Callable[[], bool], deadline: float) -> None:
-        """Returns when what was received has been handled and answered, as far as possible, or at ``deadline``.
+        """Returns when all received requests are answered, as far as possible, or at ``deadline``.
 
         ``idle`` returns whether the handlers have nothing to do.
         """
@@ -221,7 +219,7 @@ class SocketServer:
         await self._flush(processors, lambda: idle() and all(processor.is_idle for processor in processors), deadline)
 
     async def _flush(self, processors: Iterable[Processor], rested: Callable[[], bool], deadline: float) -> None:
-        """Returns when they have ``rested`` and what they had to write is written, or at ``deadline``."""
+        """Returns when ``rested()`` is true and all responses are written, or at ``deadline``."""
         try:
             async with asyncio.timeout(max(0.0, deadline - self._clock.monotonic())):
                 while not rested():
@@ -229,10 +227,10 @@ class SocketServer:
                 for processor in processors:
                     await processor.flush()
         except TimeoutError:
-            pass  # a handler that waits, or clients that do not read
+            pass  # a handler waits, or a client does not read
 
     def abort(self) -> None:
-        """From now on nothing is read, handled or written, as in a crash; :meth:`close` does the rest."""
+        """Drops all connections, as a crash does: nothing more is read, handled or written. Call :meth:`close` then."""
         for processor in self.processors:
             processor.abort()
 
@@ -245,6 +243,8 @@ class SocketServer:
         await self._wait_closed()
         for security in self.securities.values():
             self._log_failed_logins(security)
+        for line in self._closed_connections.rest(self._clock.monotonic()):
+            log.warning("%s", line)
 
     def _log_failed_logins(self, security: ListenerSecurity) -> None:
         for line in security.failed_logins.rest(self._clock.monotonic()):
@@ -287,16 +287,15 @@ class SocketServer:
         while len(processors) > size:
             processor = processors.pop()
             processor.new_connections.close()
-            while size and processor.new_connections:  # those that remain take them over
+            while size and processor.new_connections:  # the remaining processors take them over
                 acceptor.hand_over(*processor.new_connections.take())
             closing = asyncio.get_running_loop().create_task(self._close(processor))
             self._closings[closing] = None
             closing.add_done_callback(self._closed)
 
     def _log_close(self, connection_id: str, reason: str) -> None:
-        if reason not in self._logged and len(self._logged) < _MANY_REASONS:
-            self._logged.add(reason)
-            log.warning("closing the connection %s: %s", connection_id, reason)
+        for line in self._closed_connections.closed(connection_id, reason, self._clock.monotonic()):
+            log.warning("%s", line)
 
     async def _close(self, processor: Processor) -> None:
         await processor.close()

@@ -1,4 +1,4 @@
-"""Connections of addresses beyond their rate, kept open for a while so that their clients do not come back at once."""
+"""Keeps connections of addresses that exceed their rate open for a while, so that clients do not reconnect at once."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from heapq import heappop, heappush
 
 from aioproducer.broker.network.listening_socket import AcceptedSocket
 
-MOST = 1000
-"""As each is a file descriptor: one of them goes before its time when there are more."""
+MAX_THROTTLED = 1000
+"""Connections; each takes a file descriptor. When another one comes, the one that is due next is closed early."""
 
 CLOSED_AT_ONCE = 20
-"""In one turn of the loop. Delays end with a window of the quota, so that a thousand of them may end together."""
+"""Connections closed in one turn of the loop. Delays end with the quota's window, so a thousand may end together."""
 
 
 class ThrottledSockets:
-    """Those of one node, by when they are to be closed (Kafka's ``throttledSockets``)."""
+    """The throttled connections of a node, ordered by when they are closed (Kafka's ``throttledSockets``)."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        # The number makes those that are due together comparable.
+        # The number orders connections that are due together.
         self._due: list[tuple[float, int, AcceptedSocket]] = []
         self._numbers = itertools.count()
         self._timer: asyncio.Handle | None = None
@@ -31,8 +31,8 @@ class ThrottledSockets:
         return len(self._due)
 
     def add(self, connection: AcceptedSocket, delay: float) -> None:
-        """It is closed after ``delay`` seconds."""
-        if len(self._due) >= MOST:
+        """Closes the connection after ``delay`` seconds."""
+        if len(self._due) >= MAX_THROTTLED:
             self._close_next()
         heappush(self._due, (self._now() + delay, next(self._numbers), connection))
         if self._timer is None or self._due[0][0] < self._timer_due:

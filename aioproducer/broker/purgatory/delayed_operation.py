@@ -48,7 +48,7 @@ class DelayedOperation(TimerTask, ABC):
         return True
 
     def abandon(self) -> bool:
-        """Ends it without doing anything: nobody waits for it any more. Whether this call ended it."""
+        """Ends it without doing anything, as its client has disconnected. Returns whether this call ended it."""
         if self._completed:
             return False
         # Before anything else: what on_complete sets off may try this operation again.

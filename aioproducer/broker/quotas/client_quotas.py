@@ -1,4 +1,4 @@
-"""Which quotas users, client ids and addresses have: what AlterClientQuotas sets and DescribeClientQuotas tells.
+"""Which quotas users, client ids and addresses have: what AlterClientQuotas sets and DescribeClientQuotas returns.
 
 Kafka's controller checks and keeps them (``ClientQuotaControlManager``), its brokers look them up
 (``ClientQuotaManager``). Here all nodes share one object.
@@ -101,7 +101,7 @@ class ClientQuotas:
 
     def __init__(self) -> None:
         self._quotas: dict[Entity, dict[str, float]] = {}
-        # The same the other way round: a client is looked up per quota, and most quotas nobody has.
+        # The same by quota: a client is looked up per quota, and most quotas are not set for anyone.
         self._by_key: dict[str, dict[Entity, float]] = {}
         self.listeners: set[Callable[[], object]] = set()
 

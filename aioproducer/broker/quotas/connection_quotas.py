@@ -2,7 +2,7 @@
 
 Kafka's ``ConnectionQuotas`` as a rule of state and ``now`` that knows neither sockets nor a loop (those are in
 ``connection_gate.py``). Limits, rates and delays are Kafka's. What differs is who waits. Kafka's acceptor stands still
-while a connection waits for its turn, so whoever connects most holds up everybody. Here
+while a connection waits for its turn, so the client that connects most delays all others. Here
 
 - an address that exceeds its own limits is judged first; it costs neither the listener nor the node anything;
 - who has to wait for the listener or the node waits in a room, and addresses take turns;
@@ -158,7 +158,7 @@ class ConnectionQuotas(Generic[C]):
         self._listeners[name] = _Listener(name, self._limits.listeners.get(name, ListenerLimits()), self._window)
 
     def remove_listener(self, name: str) -> None:
-        """It is closed: nobody waits for it, and its connections are gone."""
+        """Removes a closed listener, which has no connections and no waiting ones."""
         del self._listeners[name]
 
     def configure(self, limits: ConnectionLimits) -> None:
@@ -214,7 +214,7 @@ class ConnectionQuotas(Generic[C]):
                 decision = self._next(listener, now)
                 if decision is not None:
                     decisions.append(decision)
-                    # The listener that was served goes to the end: a place is not always the same one's.
+                    # The listener that got a place goes to the end, so that listeners take turns.
                     self._listeners[listener.name] = self._listeners.pop(listener.name)
                     more = True
         return decisions
@@ -229,7 +229,7 @@ class ConnectionQuotas(Generic[C]):
         return min(delays, default=None)
 
     def leave_room(self, name: str | None = None) -> list[Decision[C]]:
-        """Nobody may wait any more, for this listener or for any: it is closed."""
+        """Refuses all connections that wait for this listener, or for any: it is closed."""
         decisions = []
         for listener in self._listeners.values() if name is None else [self._listeners[name]]:
             if listener.turn is not None:

@@ -19,11 +19,11 @@ _CONFIG = "max.connections.per.ip.overrides"
 
 
 class OverrideHosts:
-    """Knows the addresses of the host names that a node's config has, resolved by its threads when the config is taken.
+    """The addresses of the host names in a node's config, which one of its threads resolves when the config changes.
 
-    At the start a name that cannot be resolved is an error. A change of the config is answered before its names are
-    resolved, as in Kafka: a name that cannot be resolved then keeps the addresses it had, if any; it is an error in the
-    log, and of :meth:`settled`. ``on_change`` is called when :attr:`addresses` has changed.
+    When a node starts, a name that cannot be resolved is an error. A later change of the config is answered before its
+    names are resolved, as in Kafka. A name that cannot be resolved then keeps the addresses it had, is logged as an
+    error and raised by :meth:`settled`. ``on_change`` is called when :attr:`addresses` has changed.
     """
 
     def __init__(self, node_id: int, threads: BackgroundThreads, on_change: Callable[[], object]) -> None:
@@ -46,7 +46,7 @@ class OverrideHosts:
             self._log(error)
 
     def follow(self, overrides: str) -> None:
-        """The config is this from now on."""
+        """Starts to resolve the names of a changed config."""
         self._wanted = overrides
         if self._task is None and overrides != self._resolved:
             self._task = asyncio.get_running_loop().create_task(self._run(), name=f"hosts-of-node-{self._node_id}")
@@ -59,7 +59,7 @@ class OverrideHosts:
             raise error
 
     async def close(self) -> None:
-        """Resolves nothing any more."""
+        """Stops resolving."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -69,7 +69,8 @@ class OverrideHosts:
         try:
             while self._resolved != self._wanted:
                 overrides = self._wanted
-                await self._resolve(overrides)
+                if not await self._resolve(overrides):
+                    continue
                 self._resolved = overrides
                 self._on_change()
                 for error in self._failed.values():
@@ -77,23 +78,24 @@ class OverrideHosts:
         finally:
             self._task = None
 
-    async def _resolve(self, overrides: str) -> None:
-        names = host_names(overrides)
-        answers = await asyncio.gather(
-            *(self._threads.run(partial(_addresses_of, name)) for name in names), return_exceptions=True
-        )
-        known, self._failed = self.addresses, {}
-        addresses = {name: known[name] for name in names if name in known}
-        for name, answer in zip(names, answers, strict=True):
-            if isinstance(answer, tuple):
-                addresses[name] = answer
-            elif isinstance(answer, OSError | UnicodeError):
-                reason = (answer.strerror if isinstance(answer, OSError) else None) or str(answer)
+    async def _resolve(self, overrides: str) -> bool:
+        """Resolves one name after another, so that slow name servers leave the other threads free. Returns False, and
+        changes nothing, if the config changes meanwhile."""
+        failed: dict[str, ConfigException] = {}
+        addresses: dict[str, tuple[str, ...]] = {}
+        for name in host_names(overrides):
+            try:
+                addresses[name] = await self._threads.run(partial(_addresses_of, name))
+            except (OSError, UnicodeError) as error:
+                reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
                 message = f"config {_CONFIG!r}: the host name {name!r} cannot be resolved: {reason}"
-                self._failed[name] = ConfigException(message, name=_CONFIG, value=name)
-            else:
-                raise answer
-        self.addresses = addresses
+                failed[name] = ConfigException(message, name=_CONFIG, value=name)
+                if name in self.addresses:
+                    addresses[name] = self.addresses[name]
+            if self._wanted != overrides:
+                return False
+        self.addresses, self._failed = addresses, failed
+        return True
 
     def _log(self, error: ConfigException) -> None:
         log.error("node %d: %s", self._node_id, error)

@@ -1,8 +1,8 @@
 """Throttles the clients of a node that use more than their quotas (KIP-219).
 
-A throttled client is answered at once and told for how long. It should be quiet meanwhile; as old or unkind ones are
-not, nothing is read from its connection until then. Kafka's ``QuotaFactory.QuotaManagers``, and what its request
-handlers do with them.
+A throttled client is answered at once, with the time for which it is throttled. It should send nothing meanwhile; as
+old or unkind clients do, its connection is not read until then. Kafka's ``QuotaFactory.QuotaManagers``, and what its
+request handlers do with them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from aioproducer.protocol.schema import Response
 from aioproducer.timing.clock import Clock
 
 _UNTHROTTLED = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
-"""Their answers cannot tell of it."""
+"""Their responses have no field for it."""
 
 _MUTATIONS = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)
 """Their handlers ask for what they do, and say in their answers what that costs."""
@@ -79,25 +79,25 @@ class QuotaManagers:
         elif isinstance(response, FetchResponse) and self._quotas.has(CONSUMER_BYTE_RATE):
             fetched = sum(len(part) for part in encode(response, request.header.api_version))
             bytes_ms = self.fetch.record(user, client_id, fetched, now)
-        told: Any = response
-        mutations_ms = told.throttle_time_ms if request.header.api_key in _MUTATIONS else 0
+        throttled: Any = response
+        mutations_ms = throttled.throttle_time_ms if request.header.api_key in _MUTATIONS else 0
         throttle_ms = max(bytes_ms, request_ms, mutations_ms)
         if throttle_ms > 0:
             if isinstance(response, FetchResponse):
                 # It gets its records when its time is over, so none were used.
                 self.fetch.record(user, client_id, -fetched, now)
                 request.throttled()
-                told = response = FetchResponse(error_code=response.error_code, session_id=response.session_id)
+                throttled = response = FetchResponse(error_code=response.error_code, session_id=response.session_id)
             if throttle_ms == bytes_ms:
                 (self.fetch if fetched else self.produce).throttled(user, client_id, throttle_ms, now)
             elif throttle_ms == request_ms:
                 self.request.throttled(user, client_id, throttle_ms, now)
             self._mute(request, throttle_ms)
-            told.throttle_time_ms = max(told.throttle_time_ms, throttle_ms)
+            throttled.throttle_time_ms = max(throttled.throttle_time_ms, throttle_ms)
         return response
 
     def no_answer(self, request: Request) -> None:
-        """A produce request with acks=0 ends. Its client cannot be told, but is not read from, either."""
+        """A produce request with acks=0 ends. It has no response, so only the muted connection throttles its client."""
         if self._quotas:
             user, client_id, now = request.connection.user, request.header.client_id or "", self._now()
             throttle_ms = self.produce.record(user, client_id, request.size, now)
@@ -111,7 +111,7 @@ class QuotaManagers:
         return len(self._throttled)
 
     def close(self) -> None:
-        """Nobody is throttled any more: the node has stopped."""
+        """Ends all throttling: the node has stopped."""
         for timer in self._throttled.values():
             timer.cancel()
         self._throttled.clear()

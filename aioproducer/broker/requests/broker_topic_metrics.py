@@ -33,7 +33,7 @@ class TopicRates:
         self.failed_fetches = Sensor()
 
     def produced(self, failed: bool, now: float) -> None:
-        """A partition was produced to, whatever came of it."""
+        """A partition was produced to, successfully or not."""
         self.produces.record(1, now)
         if failed:
             self.failed_produces.record(1, now)

@@ -1,4 +1,4 @@
-"""Which errors a response tells."""
+"""Counts the error codes in a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error after which a node must not go on."""
+"""The error after which a node must stop."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class ResponseChannel(Protocol):
     """Where responses go to, and what is left of a request that was put off."""
 
-    def send_response(self, response: RequestEnd) -> None: ...
+    def send_response(self, request: Request, response: RequestEnd) -> None: ...
 
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None: ...
 
@@ -76,7 +76,7 @@ class Connection(Protocol):
 
     @property
     def authenticator(self) -> SaslServerAuthenticator | None:
-        """Who asks the client who it is; None on a listener where nobody does."""
+        """Authenticates the client; None on a listener without SASL."""
 
     software: ClientSoftware | None
     """None if it has not said."""
@@ -142,7 +142,7 @@ class Request:
         self._over: Callable[[], object] | None = None
         self._throttled: Callable[[], object] | None = None
         self.abandoned = False
-        """The client is gone: nobody reads a response."""
+        """The client has disconnected."""
         self._threads: BackgroundThreads | None = None
         self.throttle_time_ms = 0
         self.start_time = start_time
@@ -152,7 +152,7 @@ class Request:
         self.response_dequeue_time = -1.0
 
     def respond(self, response: Response, version: int | None = None) -> None:
-        """Answers, in the version that the client asked in unless told otherwise (only ApiVersions is, KIP-511)."""
+        """Answers in the request's version, or in ``version`` (ApiVersions only, KIP-511)."""
         if self.quotas is not None:
             response = self.quotas.answer(self, response)
         if version is None:
@@ -164,14 +164,14 @@ class Request:
             self._send(self._encoded(response, version), response)
 
     def _send(self, parts: Sequence[Buffer], response: Response) -> None:
-        self._channel.send_response(SendResponse(self, parts, response))
+        self._channel.send_response(self, SendResponse(parts, response))
 
     def _send_encoded(self, response: Response, encoding: asyncio.Future[Sequence[Buffer]]) -> None:
         if not encoding.cancelled():  # else the node has stopped
             self.call_back(lambda: self._send(encoding.result(), response))
 
     def took_long(self, threads: BackgroundThreads) -> None:
-        """To encode the response may take long, too, and is done in one of these."""
+        """One of these threads encodes the response, as that may take long, too."""
         self._threads = threads
 
     def _encoded(self, response: Response, version: int) -> Sequence[Buffer]:
@@ -179,63 +179,63 @@ class Request:
 
     def respond_bytes(self, parts: Sequence[Buffer]) -> None:
         """Answers with a frame that is already made."""
-        self._channel.send_response(SendResponse(self, parts))
+        self._channel.send_response(self, SendResponse(parts))
 
     def no_response(self) -> None:
         """Ends a request that has no response (produce with acks=0)."""
         if self.quotas is not None:
             self.quotas.no_answer(self)
-        self._channel.send_response(NoOpResponse(self))
+        self._channel.send_response(self, NoOpResponse())
 
     def close_connection(self, reason: str, response: Response | None = None) -> None:
         """Ends a request that cannot be answered otherwise, or has this as its last ``response``. Without a ``reason``
         the log has it already."""
         parts = () if response is None else self._encoded(response, self.header.api_version)
-        self._channel.send_response(CloseConnectionResponse(self, reason, parts, response))
+        self._channel.send_response(self, CloseConnectionResponse(reason, parts, response))
 
     def call_back(self, fun: Callable[[], object]) -> None:
-        """What was put off goes on: ``fun`` is called by a handler, before new requests are; what it raises ends the
-        request as if the handler had raised it (Kafka's ``wrapAsyncCallback``)."""
+        """Has a handler call ``fun``, before new requests. What it raises ends the request as if the handler had raised
+        it (Kafka's ``wrapAsyncCallback``)."""
         self._channel.send_callback(self, fun)
 
     def start_throttling(self) -> None:
         """The client's next request waits for :meth:`end_throttling`, too. Before the request is ended (KIP-219)."""
-        self._channel.send_response(StartThrottlingResponse(self))
+        self._channel.send_response(self, StartThrottlingResponse())
 
     def end_throttling(self) -> None:
-        self._channel.send_response(EndThrottlingResponse(self))
+        self._channel.send_response(self, EndThrottlingResponse())
 
     def when_throttled(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs before the response leaves without what it was to tell, as the client is throttled."""
+        """``callback`` runs before an empty response takes the place of this one because the client is throttled."""
         self._throttled = callback
 
     def throttled(self) -> None:
-        """The client is throttled, and gets another response."""
+        """Called when an empty response takes the place of this request's."""
         if self._throttled is not None:
             self._throttled()
 
     def on_abandon(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs once if the client goes before the request has ended."""
+        """``callback`` runs once if the client disconnects before the request has ended."""
         if self.abandoned:
             callback()
         else:
             self._abandon = callback
 
     def when_over(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs once when the response is written, or nobody is there any more to read one."""
+        """``callback`` runs once when the response is written, or the client has disconnected."""
         if self.abandoned:
             callback()
         else:
             self._over = callback
 
     def over(self) -> None:
-        """The processor says that nothing is left of the request."""
+        """Called by the processor when the request is finished."""
         callback, self._over = self._over, None
         if callback is not None:
             callback()
 
     def abandon(self) -> None:
-        """The processor says that the client is gone."""
+        """Called by the processor when the client disconnects."""
         self.abandoned = True
         self.over()
         callback, self._abandon = self._abandon, None

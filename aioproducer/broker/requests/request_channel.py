@@ -25,7 +25,7 @@ class Sentinel(Enum):
 
 
 class CallbackRequest:
-    """The rest of a request that was put off: goes on on a handler, before new requests."""
+    """The rest of a deferred request, for a handler to do before new requests."""
 
     __slots__ = ("fun", "request")
 
@@ -40,7 +40,7 @@ Item = Request | CallbackRequest | Sentinel
 class ResponseQueue(Protocol):
     """A processor, as far as handlers know it."""
 
-    def enqueue_response(self, response: RequestEnd) -> None: ...
+    def enqueue_response(self, request: Request, response: RequestEnd) -> None: ...
 
 
 class RequestChannel:
@@ -68,7 +68,7 @@ class RequestChannel:
         self.handlers = 0
         """How many there are."""
         self.on_complete: Callable[[Request, RequestEnd, float], object] | None = None
-        """Told of each request once it is over: written, or nothing to write, or nobody to write to; with the time."""
+        """Called with each request when it is over, its end, and the time: written, without response, or abandoned."""
 
     def __len__(self) -> int:
         """How many requests are queued (Kafka's ``RequestQueueSize``)."""
@@ -160,9 +160,8 @@ class RequestChannel:
         """Ends one handler, after what is queued by now; there is room for this always."""
         self._put(Sentinel.SHUTDOWN)
 
-    def send_response(self, response: RequestEnd) -> None:
-        """Takes what a handler has to say of a request to the request's processor, if that is still there."""
-        request = response.request
+    def send_response(self, request: Request, response: RequestEnd) -> None:
+        """Hands a response to the processor of its request, unless that processor has ended."""
         if not isinstance(response, StartThrottlingResponse | EndThrottlingResponse):
             now = self._now()
             request.response_complete_time = now
@@ -170,13 +169,13 @@ class RequestChannel:
                 request.api_local_complete_time = now
         processor = self._processors.get(request.processor)
         if processor is not None:
-            processor.enqueue_response(response)
+            processor.enqueue_response(request, response)
 
-    def completed(self, response: RequestEnd) -> None:
+    def completed(self, request: Request, response: RequestEnd) -> None:
         """A processor is done with a request."""
-        response.request.over()
+        request.over()
         if self.on_complete is not None:
-            self.on_complete(response.request, response, self._now())
+            self.on_complete(request, response, self._now())
 
     # those who wait until there is nothing to do
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.requests.request_metrics import RequestTimes
 from aioproducer.broker.requests.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.api_key import ApiKey
@@ -19,10 +21,6 @@ from aioproducer.protocol.codec import decode_prefix
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.schema import BYTES, RECORDS, UUID, Array, Struct, Type
 from aioproducer.security.password import Password
-
-if TYPE_CHECKING:
-    from aioproducer.broker.requests.request import Request
-    from aioproducer.broker.requests.request_metrics import RequestTimes
 
 log = logging.getLogger("aioproducer.broker.request")
 
@@ -67,7 +65,7 @@ def log_request(request: Request, end: RequestEnd, times: RequestTimes) -> None:
 def _request(request: Request) -> Any:
     header = request.header
     if header.api_key == ApiKey.API_VERSIONS and header.api_version > APIS[ApiKey.API_VERSIONS].request.MAX_VERSION:
-        return None  # nobody knows what is in it
+        return None  # its fields are unknown
     message, _ = decode_prefix(APIS[ApiKey(header.api_key)].request, header.api_version, request.frame, request.body_at)
     return as_json(message, header.api_version)
 

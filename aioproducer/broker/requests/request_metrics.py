@@ -13,7 +13,7 @@ HISTOGRAMS = {
     "RequestQueueTimeMs": "from received whole until a handler took it",
     "LocalTimeMs": "in the handler",
     "RemoteTimeMs": "waiting: a fetch for records, acks=all for replicas, a join for other members, all for the disk",
-    "ThrottleTimeMs": "that the client was told to wait for its quota",
+    "ThrottleTimeMs": "for which the client was throttled by its quota",
     "ResponseQueueTimeMs": "from the answer until the connection's processor took it",
     "ResponseSendTimeMs": "until the kernel had taken over all of it",
     "TotalTimeMs": "from received whole to written whole",
@@ -62,7 +62,7 @@ class ApiMetrics:
         self.rates: dict[int, Sensor] = {}
         """Requests, by version."""
         self.errors: dict[int, Sensor] = {}
-        """Errors told, by code."""
+        """Errors in responses, by code."""
 
     def record(self, version: int, times: RequestTimes, size: int, errors: Mapping[int, int], now: float) -> None:
         rate = self.rates.get(version)

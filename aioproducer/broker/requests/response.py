@@ -1,23 +1,17 @@
-"""What a handler makes of a request, on its way to the processor that the request came from."""
+"""How a request ends, or is throttled: what the request sends to the processor that it came from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from aioproducer.broker.requests.request import Request
-    from aioproducer.protocol.primitives import Buffer
-    from aioproducer.protocol.schema import Response
+from aioproducer.protocol.primitives import Buffer
+from aioproducer.protocol.schema import Response
 
 
 class RequestEnd:
-    """Whatever a processor is told of a request. Kafka's ``RequestChannel.Response``."""
+    """Anything a request sends to its processor. Kafka's ``RequestChannel.Response``."""
 
-    __slots__ = ("request",)
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
+    __slots__ = ()
 
 
 class SendResponse(RequestEnd):
@@ -25,40 +19,36 @@ class SendResponse(RequestEnd):
 
     __slots__ = ("parts", "response")
 
-    def __init__(self, request: Request, parts: Sequence[Buffer], response: Response | None = None) -> None:
-        self.request = request
+    def __init__(self, parts: Sequence[Buffer], response: Response | None = None) -> None:
         self.parts = parts
         self.response = response
-        """What they were made of; None if they are no response of this API."""
+        """The message that the bytes encode; None if they are no response of this API."""
 
 
 class NoOpResponse(RequestEnd):
-    """The request has no response (acks=0): the client's next one may come."""
+    """The request has no response (acks=0): the client's next request may be handled."""
 
     __slots__ = ()
 
 
 class CloseConnectionResponse(RequestEnd):
-    """The request cannot be answered otherwise than by closing the connection, after its last words if it has any."""
+    """The connection is closed, after a last response if there is one. Without a ``reason`` nothing is logged."""
 
     __slots__ = ("parts", "reason", "response")
 
-    def __init__(
-        self, request: Request, reason: str, parts: Sequence[Buffer] = (), response: Response | None = None
-    ) -> None:
-        self.request = request
+    def __init__(self, reason: str, parts: Sequence[Buffer] = (), response: Response | None = None) -> None:
         self.reason = reason
         self.parts = parts
         self.response = response
 
 
 class StartThrottlingResponse(RequestEnd):
-    """The client is over its quota: nothing more is read from it. Ends nothing."""
+    """The client exceeds its quota: its connection is not read. The request has not ended."""
 
     __slots__ = ()
 
 
 class EndThrottlingResponse(RequestEnd):
-    """It has been quiet for long enough. Ends nothing."""
+    """The throttle time is over. The request has not ended."""
 
     __slots__ = ()

@@ -22,7 +22,7 @@ class ResponseMemory:
     """Bytes of records in responses that the kernel has not taken over yet.
 
     A response may have a quarter of what is left, so that a few large ones leave something for others, and 8 MiB at
-    most. One batch may be read in any case, or nobody could go on.
+    most. One batch may be read in any case, or no client could make progress.
     """
 
     def __init__(self, size: int = SIZE) -> None:

@@ -1,7 +1,7 @@
 """The lines of a log about logins that have failed: who, from where, and never more than a few at a time.
 
-Rules of state and ``now`` (seconds). What there is no line for is counted, and told together with the next failure, or
-when the listener is closed.
+Rules of state and ``now`` (seconds). Failures without a line are counted; the number is logged with the next failure,
+or when the listener is closed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ INTERVAL = 10.0
 """Seconds in which there are a limited number of lines."""
 
 LINES = 10
-TOLD = 5
-"""Of those who are told together: so many by name."""
+NAMED = 5
+"""Users that a summary names."""
 
 _KNOWN = 1000
-"""So many are counted one by one; whoever comes then is one of the others."""
+"""Users and addresses that are counted separately; all others are counted as one."""
 
 _LONGEST_NAME = 100
 
@@ -49,13 +49,13 @@ class FailedLogins:
         return lines
 
     def rest(self, now: float) -> list[str]:
-        """What is counted and not told yet, as a line; it is told then."""
+        """A summary of the failures that no line has counted; none if there are none."""
         if not self._more:
             return []
         more, self._more = self._more, Counter()
         total, seconds = more.total(), now - self._since
         del more[_OTHERS]
-        first = more.most_common(TOLD)
+        first = more.most_common(NAMED)
         parts = [f"{_who(*who)} ({count})" for who, count in first]
         others = total - sum(count for _, count in first)
         if others:

@@ -63,7 +63,7 @@ class ListenerSecurity:
 
     @property
     def transport_options(self) -> dict[str, Any]:
-        """What ``connect_accepted_socket`` is to be told of it, where there is TLS."""
+        """The TLS options of ``connect_accepted_socket``."""
         return {"ssl": self.tls, "ssl_handshake_timeout": self._handshake_timeout or None}
 
     def authenticator(self) -> SaslServerAuthenticator | None:

@@ -87,9 +87,9 @@ class SaslServerAuthenticator:
             self._fail(SaslEvent.TOKEN_REFUSED, now)
         return Admission.UNAUTHENTICATED
 
-    def versions(self, told: bool) -> None:
-        """ApiVersions was answered, or was asked for in a version that could not be (``told``)."""
-        self._advance(SaslEvent.VERSIONS if told else SaslEvent.VERSIONS_UNSUPPORTED)
+    def versions(self, is_supported: bool) -> None:
+        """The client sent ApiVersions, in a version that is supported or not."""
+        self._advance(SaslEvent.VERSIONS if is_supported else SaslEvent.VERSIONS_UNSUPPORTED)
 
     def handshake(self, mechanism: str, now: float) -> SaslHandshakeResponse:
         """The client chooses a mechanism. :attr:`failed` says whether that failed."""
@@ -114,7 +114,7 @@ class SaslServerAuthenticator:
         """The client sends a token of the mechanism. :attr:`failed` says whether that failed."""
         server = self._server
         if self.state is SaslState.COMPLETE:
-            # Nobody has asked for one (Kafka's ``KafkaApis.handleSaslAuthenticateRequest``).
+            # A token without a handshake (Kafka's ``KafkaApis.handleSaslAuthenticateRequest``).
             return SaslAuthenticateResponse(
                 ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate request received after successful authentication"
             )

@@ -23,7 +23,7 @@ class SaslState(Enum):
 class SaslEvent(Enum):
     """What has come, and what was found of it."""
 
-    VERSIONS = "versions were told"
+    VERSIONS = "versions were listed"
     VERSIONS_UNSUPPORTED = "versions were asked for in an unsupported version"
     HANDSHAKE = "a mechanism that is enabled"
     HANDSHAKE_UNSUPPORTED = "a mechanism that is not"

@@ -90,7 +90,8 @@ class _Shape(NamedTuple):
 
 
 class ScramCredentials:
-    """Credentials by user and mechanism. All nodes share them; ``on_change`` is told of what is new, or None, gone.
+    """Credentials by user and mechanism. All nodes share them; ``on_change`` gets each new credential, or None for a
+    deleted one.
 
     ``pepper`` makes the credentials of users that there are not: kept, those are the same after a restart.
     """
@@ -160,7 +161,7 @@ class ScramCredentials:
         return bytes(_SALT_LETTERS[one % len(_SALT_LETTERS)] for one in drawn) if shape.is_text else drawn
 
     def _drawn(self, size: int, *what: object) -> bytes:
-        """Bytes that are always the same for the same thing, and that nobody can guess."""
+        """Bytes that are always the same for the same text, and cannot be guessed."""
         return hashlib.shake_256(self.pepper + repr(what).encode()).digest(size)
 
     def users(self) -> list[str]:

@@ -1,7 +1,7 @@
 """How a handshake ends that a client does not pass: with the alert that TLS has for it.
 
 Event loops write nothing any more once a handshake has failed. The client would see a connection that is lost, and try
-again, in place of a certificate that is refused. So a handshake that has failed is told to the loop as one that waits
+again, in place of a certificate that is refused. So a handshake that has failed is shown to the loop as one that waits
 for the client: then its alert is written. The client's end, whatever else it sends, or a deadline end the connection.
 """
 
@@ -24,7 +24,7 @@ async def accept_tls(
     options: dict[str, Any],
 ) -> None:
     """The loop's ``connect_accepted_socket`` with an :class:`AlertingContext`. Raises OSError; :class:`ssl.SSLError` is
-    what the client was told, if it was."""
+    what the client received, if anything."""
     handshake = _Handshake()
     _CURRENT.set(handshake)
     try:

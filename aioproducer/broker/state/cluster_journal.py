@@ -1,4 +1,4 @@
-"""The interface that is told of everything that a cluster must not forget."""
+"""The interface that receives everything that a cluster must keep."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class ClusterState:
         self._plain_names: dict[str, str] = {}
         self._partition_count = 0
         self.on_topic_deleted: list[Callable[[str], object]] = []
-        """Who is told the name of each topic that is deleted."""
+        """Called with the name of each deleted topic."""
         self._next_producer_id = 0
         self._next_first_replica = 0
         self._said_without_effect: set[str] = set()
@@ -126,7 +126,7 @@ class ClusterState:
         partition.replicate(self.in_sync_replicas(partition))
 
     def release_replica(self, topic: str, index: int, node_id: int) -> None:
-        """The replica has copied everything, and goes on."""
+        """The replica has caught up, and copies again."""
         partition = self.partition(topic, index)
         partition.held.pop(node_id, None)
         partition.replicate(self.in_sync_replicas(partition))
@@ -255,8 +255,8 @@ class ClusterState:
         for partition in topic.partitions:
             partition.elect(NO_LEADER)
         self._journal.topic_deleted(topic)
-        for told in self.on_topic_deleted:
-            told(name)
+        for callback in self.on_topic_deleted:
+            callback(name)
         return topic
 
     def delete_topic_by_id(self, topic_id: UUID) -> Topic:
@@ -306,8 +306,8 @@ class ClusterState:
         return spread_replicas(partitions, factor, self.nodes.alive_ids, self._next_first_replica)
 
     def _checked(self, assignments: Iterable[Sequence[int]], factor: int) -> list[tuple[int, ...]]:
-        alive = self.nodes.alive_ids
-        return [checked_replicas(replicas, factor, self.nodes.ids, alive) for replicas in assignments]
+        alive, nodes = frozenset(self.nodes.alive_ids), frozenset(self.nodes.ids)
+        return [checked_replicas(replicas, factor, nodes, alive) for replicas in assignments]
 
     def _new_id(self) -> UUID:
         return UUID(int=self.random.getrandbits(128), version=4)
@@ -366,12 +366,12 @@ class ClusterState:
     def _say_without_effect(self, configs: Iterable[str]) -> None:
         for name in (TOPIC_CONFIGS_WITHOUT_EFFECT & frozenset(configs)) - self._said_without_effect:
             self._said_without_effect.add(name)
-            log.warning("topic config %s is kept and told, and has no effect in the embedded broker", name)
+            log.warning("topic config %s is stored without effect in the embedded broker", name)
 
     # producers
 
     def allocate_producer_id(self) -> int:
-        """A producer id nobody has yet."""
+        """A new producer id."""
         allocated = self._next_producer_id
         self._next_producer_id += 1
         self._journal.producer_id_allocated(self._next_producer_id)

@@ -30,7 +30,9 @@ class OffsetAndMetadata(NamedTuple):
     """When it expires if the client gave a retention time, which overrides the broker's; otherwise ``NO_EXPIRY``."""
 
     @staticmethod
-    def of(told: CommittedPartition, now_ms: int, retention_ms: int = NO_EXPIRY) -> OffsetAndMetadata:
+    def of(partition: CommittedPartition, now_ms: int, retention_ms: int = NO_EXPIRY) -> OffsetAndMetadata:
         expires_ms = NO_EXPIRY if retention_ms == NO_EXPIRY else now_ms + retention_ms
-        metadata = told.committed_metadata or ""
-        return OffsetAndMetadata(told.committed_offset, told.committed_leader_epoch, metadata, now_ms, expires_ms)
+        metadata = partition.committed_metadata or ""
+        return OffsetAndMetadata(
+            partition.committed_offset, partition.committed_leader_epoch, metadata, now_ms, expires_ms
+        )

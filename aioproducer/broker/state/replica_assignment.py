@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 
 from aioproducer.errors import (
     InvalidPartitionsException,
@@ -26,14 +26,13 @@ def spread_replicas(partitions: int, factor: int, alive: Sequence[int], first: i
     ]
 
 
-def checked_replicas(
-    replicas: Sequence[int], factor: int, nodes: Collection[int], alive: Collection[int]
-) -> tuple[int, ...]:
+def checked_replicas(replicas: Sequence[int], factor: int, nodes: Set[int], alive: Set[int]) -> tuple[int, ...]:
     """Replicas as a client assigned them to a partition. Raises :class:`InvalidReplicaAssignmentException`."""
-    if not replicas or len(set(replicas)) != len(replicas) or len(replicas) != factor:
+    chosen = set(replicas)
+    if not replicas or len(chosen) != len(replicas) or len(replicas) != factor:
         raise InvalidReplicaAssignmentException(
             f"replicas {list(replicas)} must be distinct nodes, as many for every partition"
         )
-    if not set(replicas) <= set(nodes) or set(replicas).isdisjoint(alive):
+    if not chosen <= nodes or chosen.isdisjoint(alive):
         raise InvalidReplicaAssignmentException(f"replicas {list(replicas)} must be nodes of the cluster, one alive")
     return tuple(replicas)

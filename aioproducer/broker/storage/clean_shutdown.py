@@ -20,7 +20,7 @@ _NEW = "clean.shutdown.new"
 
 
 def write_clean_shutdown(files: Files, logs: Mapping[Key, LogCheckpoint]) -> None:
-    """``logs`` by the keys of their partitions; all that they tell is synced. Raises OSError."""
+    """``logs`` by the keys of their partitions; all that they state is synced. Raises OSError."""
     files.remove(_NEW)
     files.append(_NEW, [frame({key: checkpoint}) for key, checkpoint in logs.items()])
     # A name for what is not there yet would be believed.

@@ -324,7 +324,7 @@ def _end_unknown_transactions(state: ClusterState, transactions: TransactionCoor
             if (producer_id, (partition.topic, partition.index)) in ongoing or entry is None:
                 continue
             first = partition.log.transaction_start_offset(producer_id)
-            text = "a transaction of producer %d in %s, from offset %d on, is known to nobody: aborted"
+            text = "a transaction of producer %d in %s, from offset %d on, has no coordinator: aborted"
             log.warning(text, producer_id, partition, first)
             partition.log.append_marker(
                 producer_id,

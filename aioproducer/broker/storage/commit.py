@@ -66,7 +66,7 @@ class Commit:
     journal_size: int = 0
 
     def run(self) -> None:
-        """Raises OSError; nobody knows then what is on disk."""
+        """Raises OSError; it is then unknown what is on disk."""
         files, unsynced = self.files, self.unsynced
         if self.journal is not None:
             self.journal_size = self.journal.run(files, sync=self.sync)

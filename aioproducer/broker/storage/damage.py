@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from aioproducer.errors import DataDirectoryException
 
-_TOLD = 20
+_SHOWN = 20
 """Of what an error says; the rest is counted."""
 
 
 def damaged(directory: object, damage: Sequence[str]) -> DataDirectoryException:
     """The error that says what is damaged, and what to do."""
-    told = list(damage[:_TOLD])
-    if len(damage) > _TOLD:
-        told.append(f"and {len(damage) - _TOLD} more")
+    shown = list(damage[:_SHOWN])
+    if len(damage) > _SHOWN:
+        shown.append(f"and {len(damage) - _SHOWN} more")
     return DataDirectoryException(
-        f"the data directory {directory} is damaged: {'; '.join(told)}. Nothing was changed. Put the files back from "
+        f"the data directory {directory} is damaged: {'; '.join(shown)}. Nothing was changed. Put the files back from "
         "a copy; or start with --recover (EmbeddedCluster(recover=True)): it keeps everything that can be read, under "
         "the same offsets, and sets aside what cannot"
     )

@@ -37,8 +37,8 @@ class DataDirectory:
     A start looks at everything first (:meth:`open`, :meth:`look_at_directories`, and the logs), and only then changes
     what has to be changed (:meth:`settle`). With ``recover`` it continues with what is left of a damaged directory.
 
-    After the first error of the file system nothing can be appended (:meth:`check`), because nobody knows which part of
-    the commit is on disk. After ``fsync`` has failed once, a second that succeeds proves nothing.
+    After the first error of the file system nothing can be appended (:meth:`check`), because the part of the commit
+    that is on disk is unknown. After ``fsync`` has failed once, a second that succeeds proves nothing.
 
     ``on_change`` is called when there is something to commit, ``on_failure`` after that error.
     """

@@ -1,7 +1,7 @@
 """A node's APIs when its cluster has a data directory: no answer reveals what a crash could take back.
 
 A request is handled at once, and what it changes is seen by the next one. But its answer leaves only when everything
-that had changed by then is committed, its own changes and those of others that it may tell of: acknowledgements,
+that had changed by then is committed, its own changes and those of others that it may reveal: acknowledgements,
 records that are fetched, offsets, producer ids, ends of transactions. One rule for all APIs, and none of them knows of
 it. A client's next request waits for the answer to this one, so the order stays the same.
 """
@@ -63,7 +63,7 @@ class _DurableRequest(WrappedRequest):
             else:
                 self._request.close_connection(_FAILED)
 
-        # Nobody waits for an answer, but a client that is faster than the disk must not fill the memory.
+        # There is no response, but a client that is faster than the disk must not fill the memory.
         self._committer.when_committed(ended)
 
     def close_connection(self, reason: str, response: Response | None = None) -> None:

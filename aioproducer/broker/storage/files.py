@@ -23,7 +23,7 @@ _BETWEEN_ATTEMPTS = 0.05
 """Seconds. Files are written in a thread, which may wait; half a minute, lest nobody hears of it."""
 
 _PRIVATE, _PRIVATE_DIRECTORY = 0o600, 0o700
-"""For nobody else: there are records, and the secrets of configs."""
+"""Readable by the owner alone: the files have records, and the secrets of configs."""
 
 T = TypeVar("T")
 

@@ -136,7 +136,7 @@ class MetadataJournal:
         elif not self._limit or (changes and self._size >= self._limit):
             first: dict[Key, Value] = {(GENERATION,): self._generation + 1}
             self.copy = JournalCopy({**first, **self._entries}, self.piece)
-        # The first file of a start replaces what it has read, whose end may be bad, before anything is served.
+        # The first file of a start replaces what it has read, whose end may be bad, before the broker serves anything.
         if self.copy is not None and (self.copy.is_ready or not self._limit):
             self._generation += 1
             return JournalWrite(changes, self.copy), passing

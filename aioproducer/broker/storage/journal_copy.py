@@ -1,4 +1,4 @@
-"""The journal written anew, without the entries that count no more, while commits go on.
+"""Rewrites the journal without its obsolete entries, while commits continue.
 
 Its snapshot is written a piece at a time to a file beside the one in use, with a frame for each entry: damage to one
 costs the others nothing. Commits append to the file in use, and their changes follow here. When few of them are left,
@@ -45,7 +45,7 @@ class JournalCopy:
             self._changes[key] = value
 
     def fall_behind(self, size: int) -> None:
-        """So many bytes were appended to the file in use."""
+        """Counts bytes that were appended to the current file."""
         self._behind += size
         self._behind_since += size
 

@@ -1,6 +1,6 @@
 """Reads the log of a partition after a crash, and finds what is wrong with it. Changes nothing: repairs are collected.
 
-What a crash may have torn is cut off, and set aside. What is damaged otherwise stops the start, unless it is told to
+What a crash may have torn is cut off, and set aside. What is damaged otherwise stops the start, unless it is asked to
 recover: then the batches that can be read keep their offsets, and empty batches, such as Kafka's compaction leaves,
 take the place of those that cannot.
 """

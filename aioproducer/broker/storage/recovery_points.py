@@ -1,6 +1,6 @@
 """How far each log was certainly on disk: Kafka's ``recovery-point-offset-checkpoint``.
 
-A crash tears only what was not synced. So what is bad from there on is what a crash left, and no answer told of it, if
+A crash tears only what was not synced. So what is bad from there on is what a crash left, and no answer revealed it, if
 every commit is synced; what is bad before that is damage, which no crash explains.
 
 The file has frames as the journal has. Each is written after a sync, and not synced itself: one that is lost leaves an
@@ -17,7 +17,7 @@ from aioproducer.broker.storage.frames import Key, frame, read_frames
 RECOVERY_POINTS = "recovery.points"
 _NEW = "recovery.points.new"
 _LARGE = 1024 * 1024
-"""A file of so many bytes is written anew."""
+"""Bytes after which the file is rewritten."""
 
 
 class RecoveryPoints:

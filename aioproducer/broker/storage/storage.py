@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 class Storage:
     """Opened once and closed once; ``journal`` is for the state of the cluster that it keeps.
 
-    ``on_failure`` is told why the directory has failed: nothing is acknowledged from then on.
+    ``on_failure`` is called with the reason when the directory fails; nothing is acknowledged after that.
     """
 
     def __init__(self, files: Files, on_failure: Callable[[str], object], *, recover: bool = False) -> None:
@@ -98,7 +98,7 @@ class Storage:
         await self._committer.commit()
 
     def durable(self, apis: RequestHandler) -> DurableApis:
-        """The APIs of a node that answer when what they tell is on disk."""
+        """The APIs of a node, which answer when what they reveal is on disk."""
         if self._committer is None:
             raise IllegalStateException("the cluster has not been started")
         return DurableApis(apis, self._committer)

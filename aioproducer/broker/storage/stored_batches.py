@@ -41,7 +41,7 @@ class Recovered(NamedTuple):
 
 
 class LogKeeper(Protocol):
-    """Who is told what there is to commit."""
+    """Receives what has to be committed."""
 
     def check(self) -> None:
         """Raises :class:`KafkaStorageException` if nothing can be written any more."""
@@ -94,7 +94,7 @@ class StoredBatches:
         self._unwritten: list[bytearray] = []
         self._written = 0
         self._removals: list[str] = []
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def configure(self, config: TopicConfig) -> None:
         self._segment_bytes = config.segment_bytes
@@ -158,8 +158,8 @@ class StoredBatches:
             RecordBatch(batch).verify()
         except CorruptRecordException as error:
             text = f"{path}, byte {position}: {error}"
-            if text not in self._told:
-                self._told.add(text)
+            if text not in self._logged:
+                self._logged.add(text)
                 log.error("%s; a start with --recover keeps what can be read", text)
             raise CorruptRecordException(text) from error
 
@@ -196,7 +196,7 @@ class StoredBatches:
         return self._first + len(self._sizes)
 
     def _delete_segments(self) -> None:
-        # The last segment stays: its name says where the log goes on. So does one that a commit has to write to.
+        # The last segment stays: its name says where the log continues. So does one that a commit has to write to.
         gone = min(self._deleted, self._written)
         count = 0
         while count + 1 < len(self._segments) and self._segments[count + 1].first <= gone:

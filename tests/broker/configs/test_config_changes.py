@@ -40,6 +40,13 @@ def test_lists_begin_with_the_default() -> None:
     assert after({"words": ""}, ("words", OpType.APPEND, "c")) == {"words": "c"}
 
 
+def test_a_list_does_not_become_too_long_to_describe() -> None:
+    long = {"words": ",".join(f"{number:05}" for number in range(5000))}
+    with pytest.raises(InvalidConfigurationException, match="'words' would be longer than 32767 bytes"):
+        after(long, ("words", OpType.APPEND, ",".join(f"x{number:04}" for number in range(5000))))
+    assert after(long, ("words", OpType.SUBTRACT, long["words"])) == {"words": ""}
+
+
 def test_what_is_given_is_not_changed() -> None:
     current = {"number": "1"}
     after(current, ("number", OpType.SET, "2"))

@@ -38,6 +38,7 @@ def test_addresses_of_both_kinds_and_host_names() -> None:
         f"{'a' * 64}:1",
         f"{'a.' * 126}ab:1",
         "host:9092:1",
+        ",".join(f"host{number}:1" for number in range(101)),
     ],
 )
 def test_what_is_neither(text: str) -> None:

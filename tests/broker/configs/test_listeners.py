@@ -9,7 +9,8 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.end_point import EndPoint
-from aioproducer.broker.configs.listeners import listeners_of
+from aioproducer.broker.configs.listener_users import jaas_listener
+from aioproducer.broker.configs.listeners import listener_config, listeners_of
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -42,8 +43,8 @@ class TestConfigs:
         found = parse("PLAINTEXT://a:9000,INTERNAL://:0", "PLAINTEXT://b:7000,INTERNAL://:0")
         assert found.of_node(2) == (EndPoint("PLAINTEXT", "a", 9002), EndPoint("INTERNAL", "", 0))
         opened = {"PLAINTEXT": EndPoint("PLAINTEXT", "a", 9002), "INTERNAL": EndPoint("INTERNAL", "c", 50000)}
-        told = {"PLAINTEXT": EndPoint("PLAINTEXT", "b", 7002), "INTERNAL": EndPoint("INTERNAL", "c", 50000)}
-        assert found.told_of_node(2, opened) == told
+        advertised = {"PLAINTEXT": EndPoint("PLAINTEXT", "b", 7002), "INTERNAL": EndPoint("INTERNAL", "c", 50000)}
+        assert found.advertised_of_node(2, opened) == advertised
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -54,7 +55,7 @@ class TestConfigs:
             (("PLAINTEXT://:1,plaintext://:2",), "'listeners': PLAINTEXT is there twice"),
             (("PLAINTEXT://:1,INTERNAL://:1",), "'listeners': two of them have the same port"),
             (("PLAINTEXT://:1", "OTHER://a:1"), "'advertised.listeners': OTHER is not among listeners: PLAINTEXT"),
-            (("PLAINTEXT://0.0.0.0:1",), r"'advertised.listeners': nobody can connect to 0\.0\.0\.0: give PLAINTEXT"),
+            (("PLAINTEXT://0.0.0.0:1",), r"'advertised.listeners': clients cannot connect to 0\.0\.0\.0: give"),
             (("OTHER://:1",), "protocol.map': it has no protocol for the listener OTHER: add OTHER:PLAINTEXT"),
             (("PLAINTEXT://:1", "", "PLAINTEXT"), "'PLAINTEXT' is not NAME:PROTOCOL"),
             (("PLAINTEXT://:1", "", "PLAINTEXT:TLS"), "'PLAINTEXT:TLS' is not NAME:PROTOCOL"),
@@ -252,3 +253,11 @@ async def test_network_threads_of_a_listener(cluster: EmbeddedCluster) -> None:
     assert processors() == {"PLAINTEXT": 4, "INTERNAL": 2}
     with pytest.raises(InvalidRequestException, match="there is no listener OTHER"):
         cluster.alter_broker_configs({"listener.name.other.num.network.threads": 5})
+
+
+def test_a_name_that_is_too_long_is_none_of_a_listener() -> None:
+    """Matching one takes time, and a request may have thousands."""
+    for listener in ("x" * 900, "x" * 30_000):
+        names = [f"listener.name.{listener}.{base}" for base in ("max.connections", "plain.sasl.jaas.config")]
+        found = [listener_config(names[0]), jaas_listener(names[1])]
+        assert found.count(None) == (0 if len(listener) < 1000 else 2)

@@ -32,6 +32,9 @@ def put(configs: ResourceConfigs, owner: Owner, name: str, config: str, value: s
         (Owner.CLIENT_METRICS, "m", INTERVAL, "99", InvalidRequestException),
         (Owner.CLIENT_METRICS, "m", INTERVAL, "x", InvalidConfigurationException),
         (Owner.CLIENT_METRICS, "m", "match", "client_id=(", InvalidConfigurationException),
+        (Owner.CLIENT_METRICS, "m", "match", "client_id=" + "(" * 900, InvalidConfigurationException),
+        (Owner.CLIENT_METRICS, "m", "match", "client_id=a{4294967296}", InvalidConfigurationException),
+        (Owner.CLIENT_METRICS, "m", "match", "client_id=" + "a" * 1000, InvalidConfigurationException),
         (Owner.CLIENT_METRICS, "m", "no.such", "1", InvalidRequestException),
     ],
 )
@@ -40,6 +43,12 @@ def test_what_cannot_be_is_refused(owner: Owner, name: str, config: str, value: 
     with pytest.raises(error):
         put(configs, owner, name, config, value)
     assert configs.of(owner, "g") == configs.of(owner, "m") == {}
+
+
+def test_a_pattern_of_which_python_warns_is_accepted_in_silence() -> None:
+    configs = ResourceConfigs()
+    put(configs, Owner.CLIENT_METRICS, "m", "match", "client_id=[[a]")
+    assert configs.of(Owner.CLIENT_METRICS, "m") == {"match": "client_id=[[a]"}
 
 
 def test_there_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.broker.coordinators.classic_group import TRANSITIONS, ClassicGroup, GroupState, Member
+from aioproducer.broker.coordinators import classic_group
+from aioproducer.broker.coordinators.classic_group import (
+    MAX_METADATA,
+    MAX_PROTOCOLS,
+    TRANSITIONS,
+    ClassicGroup,
+    GroupState,
+    Member,
+)
 from aioproducer.errors import (
     FencedInstanceIdException,
     IllegalGenerationException,
@@ -38,6 +46,49 @@ def test_only_the_tables_transitions(old: GroupState, new: GroupState) -> None:
     else:
         with pytest.raises(IllegalStateException, match=f"from {old.value} to {new.value}"):
             group.become(new)
+
+
+def test_a_member_has_a_limited_number_and_size_of_protocols() -> None:
+    group = ClassicGroup("g")
+    group.check_protocols("consumer", [(str(number), b"") for number in range(MAX_PROTOCOLS)])
+    group.check_protocols("consumer", [("range", bytes(MAX_METADATA))])
+    for protocols in (
+        [(str(number), b"") for number in range(MAX_PROTOCOLS + 1)],
+        [("range", bytes(MAX_METADATA)), ("sticky", b"1")],
+    ):
+        with pytest.raises(InconsistentGroupProtocolException, match="at most 100 protocols"):
+            group.check_protocols("consumer", protocols)
+
+
+def test_the_topics_of_all_subscriptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classic_group, "MAX_SUBSCRIBED", 3)
+
+    def subscribing(member_id: str, *topics: str) -> Member:
+        names = b"".join(len(topic).to_bytes(2, "big") + topic.encode() for topic in topics)
+        subscription = b"\0\0" + len(topics).to_bytes(4, "big") + names
+        return Member(member_id, None, "client", "", 10000, 60000, "consumer", [("range", subscription)], joined=True)
+
+    group = group_of(*(subscribing(name, "a", "b") for name in "xyz"))
+    group.protocol_type, group.protocol = "consumer", "range"
+    assert group.subscribed_topics() == {"a", "b"}, "the same subscription counts once"
+    group.add(subscribing("w", "b", "c"))
+    assert group.subscribed_topics() is None
+
+
+@pytest.mark.parametrize(
+    "subscription",
+    [
+        b"",
+        b"\0\0" + (2**31 - 1).to_bytes(4, "big") + b"\0\x01t",
+        b"\0\0" + (2**31 - 1).to_bytes(4, "big") + b"\xff\xfe",  # would be read again and again
+        b"\0\0\0\0\0\x01\0\x01\xff",
+    ],
+)
+def test_a_malformed_subscription_tells_no_topics(subscription: bytes) -> None:
+    one = Member("a", None, "client", "", 10000, 60000, "consumer", [("range", subscription)], joined=True)
+    group = group_of(one)
+    group.protocol_type, group.protocol = "consumer", "range"
+    assert group.subscribed_topics() is None
 
 
 def test_a_generation_from_beginning_to_end() -> None:

@@ -110,7 +110,7 @@ class Node:
             name = topic.topic or names[topic.topic_id]
             for wanted in topic.partitions:
                 read[name, wanted.partition] = wanted.fetch_offset
-                if context.tell(topic, wanted, self.log[name, wanted.partition]):
+                if context.includes(topic, wanted, self.log[name, wanted.partition]):
                     told.append((name, wanted.partition))
         response = context.finish(FetchResponse(), self.now_ms)
         if throttled:
@@ -375,7 +375,7 @@ def test_of_two_requests_at_once_the_first_to_begin_is_too_late() -> None:
     assert node.fetch(1, 2, {}).error == ErrorCode.NONE
     (topic,) = slow.topics()
     node.log[A] = PartitionData(0, ErrorCode.NONE, 9, 9, 0, records=b"")
-    assert not slow.tell(topic, topic.partitions[0], node.log[A])
+    assert not slow.includes(topic, topic.partitions[0], node.log[A])
     late = slow.finish(FetchResponse(), 0)
     assert (late.error_code, late.session_id) == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, 1)
     assert node.fetch(1, 3, {}).told == [A], "the slow one has used up nothing"

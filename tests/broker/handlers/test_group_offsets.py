@@ -53,6 +53,17 @@ async def fetch(cluster: EmbeddedCluster, client: RawClient, version: int, *, al
     return [partition for topic in answer.topics for partition in topic.partitions]
 
 
+async def test_what_is_named_twice_is_answered_once(cluster: EmbeddedCluster, client: RawClient) -> None:
+    """Thousands of times the offsets of one group would take all memory."""
+    await commit(cluster, client, 7)
+    named = OffsetFetchRequestTopics("t", cluster.topic("t").id, [1, 1])
+    twice = [OffsetFetchRequestGroup("g", topics=topics) for topics in ([named, named], None, [named, named])]
+    response = await client.request(OffsetFetchRequest(groups=twice), 9)
+    (group,) = response.groups
+    (topic,) = group.topics
+    assert [(one.partition_index, one.committed_offset) for one in topic.partitions] == [(1, 7)]
+
+
 @pytest.mark.parametrize("version", range(2, 11))
 async def test_every_version_commits(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
     assert await commit(cluster, client, 7, version) is ErrorCode.NONE

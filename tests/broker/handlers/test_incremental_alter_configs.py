@@ -140,7 +140,7 @@ async def test_what_has_no_effect_is_said_once(
         for value in "12":
             await only(client, TOPIC, "t", ("retention.ms", OpType.SET, value), ("retention.bytes", OpType.SET, value))
     assert [record.getMessage() for record in caplog.records] == [
-        "topic config retention.ms is kept and told, and has no effect in the embedded broker"
+        "topic config retention.ms is stored without effect in the embedded broker"
     ]
 
 

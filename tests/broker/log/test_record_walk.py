@@ -153,7 +153,8 @@ def naive(data: bytes) -> int | None:
     try:
         while reader.at < len(data):
             record = Naive(reader.take(reader.number(5)))
-            record.take(1)
+            if record.take(1) != b"\0":
+                return None
             record.number(9)
             if record.number(5) != count:
                 return None
@@ -192,7 +193,8 @@ def test_one_byte_changed(records: list[Fields], data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (b"\xff" * 6, "it ends within its timestamp"),
+        (b"\0" + b"\xff" * 5, "it ends within its timestamp"),
+        (b"\x80\0\0\1\1\0", "its attributes are not 0"),
         (b"\0\0\0\3\1\0", "the length of its key is negative"),
         (b"\0\0\0\1\3\0", "the length of its value is negative"),
         (b"\0\0\0\1\1\1", "the number of its headers cannot be"),

@@ -101,8 +101,8 @@ async def test_without_descriptors_it_goes_on_later_and_says_so_once(
     await turns()
     assert len(processor.connections) == 1
     (line,) = [record.getMessage() for record in caplog.records]
-    assert "failed, 1 times by now" in line
-    assert "the last 32 are for files" in line
+    assert "failed (failures so far: 1)" in line
+    assert "the last 32 are reserved for files" in line
     acceptor.close()
     await acceptor.wait_closed()
     for one in (*clients, *processor.connections):

@@ -88,9 +88,9 @@ async def test_a_throttled_one_is_closed_when_its_time_is_over(world: World) -> 
 async def test_only_so_many_are_kept_to_be_closed(world: World) -> None:
     door = Door()
     door.quotas.configure_ip_rates(1, {})
-    sockets = [door.knock() for _ in range(10 + throttled_sockets.MOST + 1)]
+    sockets = [door.knock() for _ in range(10 + throttled_sockets.MAX_THROTTLED + 1)]
     assert sum(socket.closed for socket in sockets) == 1
-    assert door.gate.throttled == throttled_sockets.MOST
+    assert door.gate.throttled == throttled_sockets.MAX_THROTTLED
     door.gate.close()
     assert all(socket.closed for socket in sockets[10:])
 
@@ -105,14 +105,14 @@ async def test_a_thousand_that_are_due_together_leave_the_loop_its_turns(world: 
             closed += 1
 
     sockets = throttled_sockets.ThrottledSockets(asyncio.get_running_loop().time)
-    for _ in range(throttled_sockets.MOST):
+    for _ in range(throttled_sockets.MAX_THROTTLED):
         sockets.add(Counted(), 1.0)
     await asyncio.sleep(1.0)
     while len(sockets):
         before = closed
         await asyncio.sleep(0)
         assert closed - before <= throttled_sockets.CLOSED_AT_ONCE
-    assert closed == throttled_sockets.MOST
+    assert closed == throttled_sockets.MAX_THROTTLED
 
 
 @virtual

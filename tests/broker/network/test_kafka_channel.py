@@ -13,6 +13,7 @@ from aioproducer.broker.network.gate import OPEN_GATE
 from aioproducer.broker.network.kafka_channel import KafkaChannel
 from aioproducer.broker.network.memory_pool import MemoryPool
 from aioproducer.broker.network.processor import Processor
+from aioproducer.broker.network.receive_deadlines import ReceiveDeadlines
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.security.listener_security import ListenerSecurity
@@ -62,6 +63,22 @@ class FakeTransport(asyncio.Transport):
 PLAIN = ListenerSecurity("PLAINTEXT", BrokerConfig.of({"socket.request.max.bytes": 1000}), ScramCredentials())
 
 
+def make_channel(
+    processor: Processor, *, address: str = "127.0.0.1", index: int = 0, security: ListenerSecurity = PLAIN
+) -> KafkaChannel:
+    return KafkaChannel(
+        processor,
+        "PLAINTEXT",
+        address,
+        index,
+        security=security,
+        memory=UNLIMITED,
+        deadlines=ReceiveDeadlines(-1, SystemClock().monotonic),
+        spare_buffers=[],
+        log_close=lambda connection_id, reason: None,
+    )
+
+
 class Channel:
     """A channel and its processor with nothing real around them; the test is the handler."""
 
@@ -88,7 +105,7 @@ class Channel:
         self.pending: list[Request] = []
 
     def connect(self) -> tuple[KafkaChannel, FakeTransport]:
-        channel = KafkaChannel(self.processor, "PLAINTEXT", "127.0.0.1", 0, UNLIMITED, PLAIN)
+        channel = make_channel(self.processor)
         transport = FakeTransport()
         transport.channel = channel
         channel.connection_made(transport)
@@ -235,7 +252,7 @@ async def test_its_id_tells_both_ends(channel: Channel) -> None:
         def get_extra_info(self, name: str, default: object = None) -> object:
             return {"sockname": ("10.0.0.1", 9092), "peername": ("10.0.0.2", 40000)}.get(name)
 
-    late, transport = KafkaChannel(channel.processor, "PLAINTEXT", "10.0.0.2", 7, UNLIMITED, PLAIN), Named()
+    late, transport = make_channel(channel.processor, address="10.0.0.2", index=7), Named()
     transport.channel = late
     late.connection_made(transport)
     assert late.id == "10.0.0.1:9092-10.0.0.2:40000-7"
@@ -245,7 +262,7 @@ async def test_a_large_request_is_gathered_and_not_copied() -> None:
     """The event loop would stand still for tens of milliseconds where 100 MB are copied."""
     one = Channel()
     security = ListenerSecurity("PLAINTEXT", BrokerConfig.of({}), ScramCredentials())
-    channel = KafkaChannel(one.processor, "PLAINTEXT", "127.0.0.1", 0, UNLIMITED, security)
+    channel = make_channel(one.processor, security=security)
     channel.connection_made(FakeTransport())
     size = 5_000_000
     data = struct.pack(">ihhih", size, 10, 3, 1, -1) + bytes(size - 10) + struct.pack(">ihhih", 10, 10, 3, 2, -1)

@@ -180,7 +180,7 @@ async def test_a_port_that_is_taken(cluster: EmbeddedCluster, caplog: pytest.Log
         port = taken.getsockname()[1]
         with caplog.at_level(logging.ERROR), pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
             await change(cluster, listeners=f"PLAINTEXT://:0,INTERNAL://:{port}")
-        assert "node 0 has no listener INTERNAL: " in caplog.text
+        assert "node 0 cannot open listener INTERNAL: " in caplog.text
         async with connected(cluster) as client:
             assert await told(client) == cluster.bootstrap_servers
     await change(cluster, message__max__bytes=1000)  # every change is another attempt

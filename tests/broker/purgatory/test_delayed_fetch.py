@@ -23,7 +23,7 @@ class Remembers:
     def release(self, size: int) -> None:
         pass
 
-    def send_response(self, response: RequestEnd) -> None:
+    def send_response(self, request: Request, response: RequestEnd) -> None:
         assert isinstance(response, SendResponse)
         _, message = decode_response(FetchResponse, 12, b"".join(response.parts)[4:])
         self.sent.append(message.throttle_time_ms)

@@ -67,6 +67,24 @@ async def test_a_name_that_cannot_be_resolved_stops_the_start(names: Names) -> N
     await cluster.close()
 
 
+async def test_slow_names_take_one_thread_and_are_dropped_when_the_config_changes(
+    cluster: EmbeddedCluster, names: Names
+) -> None:
+    names.asked.clear()
+    names.may_answer.clear()
+    cluster.alter_broker_configs({CONFIG: ",".join(f"slow{number}.example:1" for number in range(100))})
+    while not names.asked:  # noqa: ASYNC110 - a thread tells
+        await asyncio.sleep(0.001)
+    threads = cluster._servers[0].context.threads
+    await asyncio.gather(*(threads.run(lambda: None) for _ in range(20)))
+    assert names.asked == ["slow0.example"]
+    cluster.alter_broker_configs({CONFIG: "two.example:2"})
+    names.may_answer.set()
+    await cluster.listeners_changed()
+    assert names.asked == ["slow0.example", "two.example"]
+    assert limits(cluster) == {"127.0.0.1": 2, "::1": 2}
+
+
 async def test_a_change_is_obeyed_when_its_names_are_resolved(
     cluster: EmbeddedCluster, connect: Connect, names: Names
 ) -> None:

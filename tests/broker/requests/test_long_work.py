@@ -32,8 +32,8 @@ class Channel:
     def release(self, size: int) -> None:
         pass
 
-    def send_response(self, response: RequestEnd) -> None:
-        self.ended.append(response.request)
+    def send_response(self, request: Request, response: RequestEnd) -> None:
+        self.ended.append(request)
 
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
         try:

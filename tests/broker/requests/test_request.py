@@ -19,20 +19,20 @@ from aioproducer.protocol.messages.metadata import MetadataResponse
 
 
 class Channel:
-    """Notes what it is told."""
+    """Notes what requests send."""
 
     id, listener, address = "127.0.0.1:9092-127.0.0.1:40000-0", "PLAINTEXT", "127.0.0.1"
     user, security_protocol, authenticator = "ANONYMOUS", "PLAINTEXT", None
 
     def __init__(self) -> None:
-        self.told: list[RequestEnd] = []
+        self.sent: list[tuple[Request, RequestEnd]] = []
         self.software: ClientSoftware | None = None
 
     def release(self, size: int) -> None:
         pass
 
-    def send_response(self, response: RequestEnd) -> None:
-        self.told.append(response)
+    def send_response(self, request: Request, response: RequestEnd) -> None:
+        self.sent.append((request, response))
 
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
         fun()
@@ -44,7 +44,7 @@ def make_request(api_key: ApiKey, version: int) -> tuple[Request, Channel]:
 
 
 def frame(channel: Channel) -> bytes:
-    (response,) = channel.told
+    ((_, response),) = channel.sent
     assert isinstance(response, SendResponse)
     return b"".join(response.parts)
 
@@ -68,8 +68,7 @@ def test_other_ends() -> None:
     request.close_connection("a reason")
     request.end_throttling()
     kinds = [StartThrottlingResponse, NoOpResponse, CloseConnectionResponse, EndThrottlingResponse]
-    assert [type(response) for response in channel.told] == kinds
-    assert all(response.request is request for response in channel.told)
+    assert [(sender, type(response)) for sender, response in channel.sent] == [(request, kind) for kind in kinds]
 
 
 def test_who_cares_is_told_once_that_the_client_is_gone() -> None:

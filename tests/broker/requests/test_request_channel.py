@@ -30,7 +30,7 @@ class Connection:
     def release(self, size: int) -> None:
         self.released.append(size)
 
-    def enqueue_response(self, response: RequestEnd) -> None:
+    def enqueue_response(self, request: Request, response: RequestEnd) -> None:
         self.responses.append(response)
 
 

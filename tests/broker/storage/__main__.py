@@ -1,4 +1,4 @@
-"""What a disk, a kill and a crash can do to a data directory, at length: ``python -m tests.broker.storage --write``.
+"""Damages, kills and crashes data directories, at length: ``python -m tests.broker.storage --write``.
 
 Exit status 0 only if nothing that was acknowledged was lost without an error that names it. Takes a few minutes.
 """
@@ -25,7 +25,7 @@ BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 
 
 def crashes(histories: int) -> int:
-    """Runs so many histories, each with crashes of a machine; returns how many there were. Raises what is wrong."""
+    """Runs random histories with crashes of a machine, and returns the number of crashes. Raises what is wrong."""
     count = 0
     right = FaultyFiles.crash
 
@@ -101,17 +101,17 @@ def of_crashes(histories: int, count: int) -> str:
 
 
 def with_figures(page: str, text: str) -> str:
-    """The page with other figures."""
+    """The page with new figures."""
     head, _, rest = page.partition(BEGIN)
     return head + BEGIN + text + END + rest.partition(END)[2]
 
 
 def _progress(what: str, count: int) -> Progress:
-    def told(done: int) -> None:
+    def show(done: int) -> None:
         sys.stderr.write(f"\r{what}: {done} of {count}" + ("\n" if done == count else ""))
         sys.stderr.flush()
 
-    return told
+    return show
 
 
 def main() -> int:
@@ -126,7 +126,7 @@ def main() -> int:
 
     parts = []
 
-    def told(part: str) -> None:
+    def report(part: str) -> None:
         parts.append(part)
         sys.stdout.write(part + "\n")
 
@@ -136,12 +136,12 @@ def main() -> int:
         corrupted = asyncio.run(
             corruptions(directory / "corruptions", options.corruptions, options.seed, progress=progress)
         )
-        told(of_corruptions(corrupted))
+        report(of_corruptions(corrupted))
         (directory / "kills").mkdir()
         progress = _progress("kills", options.kills)
         killed = kills(confluent_kafka, directory / "kills", options.kills, options.seed, progress=progress)
-        told(of_kills(killed))
-    told(of_crashes(options.histories, crashes(options.histories)))
+        report(of_kills(killed))
+    report(of_crashes(options.histories, crashes(options.histories)))
     problems = [*corrupted.silent, *killed.problems]
     sys.stdout.write("".join(f"{problem}\n" for problem in problems))
     if options.write:

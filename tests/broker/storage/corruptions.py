@@ -149,7 +149,7 @@ async def _judge(directory: Path, where: str, acknowledged: dict[Where, bytes | 
             outcome = "the start is refused"
         if unreadable:
             if left:
-                outcome = "who reads it is told"
+                outcome = "the reader gets an error"
             left = await _recovered(directory)
     found.outcomes[outcome] += 1
     lost = {one for one in acknowledged if left.get(one) != acknowledged[one]}

@@ -1,4 +1,4 @@
-"""The broker's process is killed again and again while clients of another make write to it.
+"""The broker's process is killed again and again while foreign clients write to it.
 
 With ``log.flush.policy=always`` nothing that was acknowledged is lost, comes twice or out of order, and no transaction
 is torn.
@@ -31,7 +31,7 @@ _QUICK: dict[str, Any] = {
 
 @dataclass
 class Kills:
-    """What came of them."""
+    """The result of a run."""
 
     count: int
     sent: int = 0
@@ -40,7 +40,7 @@ class Kills:
     committed: int = 0
     aborted: int = 0
     unknown: int = 0
-    """Transactions of which the client does not know how they ended."""
+    """Transactions whose outcome the client does not know."""
     problems: list[str] = field(default_factory=list)
 
 
@@ -75,7 +75,7 @@ class _Broker:
 
 
 class _Writers:
-    """An idempotent producer and a transactional one, each in a thread of its own until it is told to end."""
+    """An idempotent producer and a transactional one, each in a thread of its own until :meth:`end`."""
 
     def __init__(self, confluent: Any, servers: str) -> None:
         self._confluent = confluent
