@@ -246,22 +246,26 @@ def committed_of(flat: DataFrame) -> DataFrame:
 def events(flat: DataFrame) -> DataFrame:
     """The delivery logs: sent and acked for each record that is there once, and the end of each stream."""
     there = flat.where("stream IS NOT NULL")
-    sent = _told(there, "sent", F.col("sent_ms"), offset=None)
-    acked = _told(there, "acked", F.col("sent_ms") + 8, offset=F.col("offset"))
+    sent = _logged(there, "sent", time_ms=F.col("sent_ms"))
+    acked = _logged(there, "acked", time_ms=F.col("sent_ms") + 8, sent_ms=F.col("sent_ms"), offset=F.col("offset"))
     closed = there.select("stream").distinct().withColumn("event", F.lit("close"))
     return sent.unionByName(acked).unionByName(closed, allowMissingColumns=True)
 
 
-def _told(there: DataFrame, event: str, time_ms: Column, offset: Column | None) -> DataFrame:
+def _logged(there: DataFrame, event: str, **columns: Column) -> DataFrame:
+    def given(name: str, kind: str) -> Column:
+        return columns.get(name, F.lit(None)).cast(kind).alias(name)
+
     return there.select(
         F.lit(1).alias("schema"),
         F.lit(event).alias("event"),
         "stream",
         "counter",
-        time_ms.alias("time_ms"),
+        given("time_ms", "long"),
+        given("sent_ms", "long"),
         "topic",
         "partition",
-        (F.lit(None) if offset is None else offset).cast("long").alias("offset"),
+        given("offset", "long"),
         F.lit(None).cast("string").alias("outcome"),
     )
 

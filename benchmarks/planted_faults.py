@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
-from aioproducer.spark.audit.small import small_frame
+from aioproducer.spark.audit.local_frame import local_frame
 from benchmarks.audited_topics import (
     BATCH,
     BEGIN_MS,
@@ -47,9 +47,9 @@ def faulty_topics(spark: SparkSession, shape: Shape) -> Topics:
     ordered = _late(_swapped(_gap(orders(spark, shape))))
     next_number, end = shape.orders // STREAMS + 1, shape.orders // PARTITIONS
     equal = _appended(ordered, "partition = 3 AND offset = 7", shape).withColumn("counter", F.lit(next_number))
-    told = events(all_of(ordered, payments(spark, shape), equal))
-    lost = [_told_of_nothing(spark, "stream-0", next_number + more, end + more, "acked") for more in (1, 2, 3)]
-    unended = _told_of_nothing(spark, "stream-1", next_number, None)
+    logged = events(all_of(ordered, payments(spark, shape), equal))
+    lost = [_logged_of_nothing(spark, "stream-0", next_number + more, end + more, "acked") for more in (1, 2, 3)]
+    unended = _logged_of_nothing(spark, "stream-1", next_number, None)
     paid = _open(_torn(payments(spark, shape)), shape)
     flat = all_of(
         ordered,
@@ -62,16 +62,17 @@ def faulty_topics(spark: SparkSession, shape: Shape) -> Topics:
     given = F.col("transaction").isNull() | (F.col("transaction") != shape.transactions - 1)
     committed = committed_of(flat).where(given & ~F.expr(_TORN_PART))
     aborted = flat.where("transaction = 9 AND partition = 2 AND NOT control")
-    return Topics(flat, all_of(_resurrected(_misplaced(told)), *lost, unended), as_source(all_of(committed, aborted)))
+    return Topics(flat, all_of(_resurrected(_misplaced(logged)), *lost, unended), as_source(all_of(committed, aborted)))
 
 
-def _told_of_nothing(spark: SparkSession, stream: str, counter: int, offset: int | None, *ends: str) -> DataFrame:
-    """What is told of a record that is nowhere."""
+def _logged_of_nothing(spark: SparkSession, stream: str, counter: int, offset: int | None, *ends: str) -> DataFrame:
+    """The events of a record that is nowhere."""
     schema = (
-        "schema int, event string, stream string, counter long, time_ms long, topic string, partition int, offset long"
+        "schema int, event string, stream string, counter long, time_ms long, sent_ms long, topic string, "
+        "partition int, offset long"
     )
-    told = [(1, event, stream, counter, BEGIN_MS, "orders", 5, offset) for event in ("sent", *ends)]
-    return small_frame(spark, told, schema).withColumn("outcome", F.lit(None).cast("string"))
+    rows = [(1, event, stream, counter, BEGIN_MS, None, "orders", 5, offset) for event in ("sent", *ends)]
+    return local_frame(spark, rows, schema).withColumn("outcome", F.lit(None).cast("string"))
 
 
 def _gap(orders: DataFrame) -> DataFrame:
@@ -134,7 +135,7 @@ def _misplaced(events: DataFrame) -> DataFrame:
 
 
 def _resurrected(events: DataFrame) -> DataFrame:
-    """One was told to have failed, and not to be in the log."""
+    """One is logged as failed, and not in the topic."""
     here = F.expr("topic = 'orders' AND partition = 5 AND offset = 30")
     return events.withColumns(
         {

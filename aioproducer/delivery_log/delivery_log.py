@@ -1,4 +1,4 @@
-"""The interceptor that stamps every record and writes down what becomes of it."""
+"""The interceptor that stamps every record and logs its outcome."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _now_ms() -> int:
 
 
 class DeliveryLog(ProducerInterceptor):
-    """Stamps each record with stream id, counter and time as headers, and tells the sinks that it was sent and how it
-    ended.
+    """Stamps each record with stream id, counter and time as headers, and writes to the sinks when it was sent and how
+    it ended.
 
     A sink is a path (see :class:`FileSink`) or an object with ``write`` and ``close``, such as :class:`TopicSink`. Each
     sink gets all events, and is closed with the producer. ``stream_id`` distinguishes one producer's records from all
@@ -91,7 +91,8 @@ class DeliveryLog(ProducerInterceptor):
     def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Headers) -> None:
         if error is None:
             self.acked += 1
-            self._write(acked(self._quoted, _counter(headers), self._clock_ms(), metadata))
+            counter, sent_ms = _stamps(headers)
+            self._write(acked(self._quoted, counter, self._clock_ms(), sent_ms, metadata))
         else:
             outcome = error.outcome if isinstance(error, DeliveryError) else Outcome.UNKNOWN
             self._failed(metadata.topic, metadata.partition, outcome, error, headers)
@@ -101,7 +102,7 @@ class DeliveryLog(ProducerInterceptor):
 
     def _failed(self, topic: str, partition: int, outcome: Outcome, error: BaseException, headers: Headers) -> None:
         self.failed += 1
-        now, counter = self._clock_ms(), _counter(headers)
+        now, (counter, _) = self._clock_ms(), _stamps(headers)
         self._write(failed(self.stream_id, counter, now, topic, partition, outcome.value, error))
 
     def close(self) -> None:
@@ -114,9 +115,16 @@ class DeliveryLog(ProducerInterceptor):
                 sink.close()
 
 
-def _counter(headers: Headers) -> int | None:
-    """The record's number, unless a later interceptor removed it; searched from the end."""
-    for name, value in reversed(headers):
+def _stamps(headers: Headers) -> tuple[int | None, int | None]:
+    """The record's number, and when it was sent; None for what a later interceptor removed."""
+    sent_ms = None
+    for name, value in reversed(headers):  # the stamps are the last ones, and the number comes before the time
         if name == COUNTER_HEADER:
-            return int(value) if value is not None and value.isdigit() else None
-    return None
+            return _number(value), sent_ms
+        if name == SENT_HEADER:
+            sent_ms = _number(value)
+    return None, sent_ms
+
+
+def _number(value: bytes | None) -> int | None:
+    return int(value) if value is not None and value.isdigit() else None

@@ -44,14 +44,15 @@ def sent(stream: bytes, counter: int, time_ms: int, topic: str, partition: int |
     )
 
 
-def acked(stream: bytes, counter: int | None, time_ms: int, metadata: RecordMetadata) -> bytes:
+def acked(stream: bytes, counter: int | None, time_ms: int, sent_ms: int | None, metadata: RecordMetadata) -> bytes:
     return (
-        b'{"schema":1,"event":"acked","stream":%b,"counter":%b,"time_ms":%d,"topic":%b,"partition":%d,"offset":%d,'
+        b'{"schema":1,"event":"acked","stream":%b,"counter":%b,"time_ms":%d,"sent_ms":%b,"topic":%b,"partition":%d,"offset":%d,'
         b'"timestamp_ms":%d,"timestamp_type":"%b","key_size":%d,"value_size":%d}'
     ) % (
         stream,
         b"null" if counter is None else b"%d" % counter,
         time_ms,
+        b"null" if sent_ms is None else b"%d" % sent_ms,
         quoted(metadata.topic),
         metadata.partition,
         metadata.offset,

@@ -39,9 +39,9 @@ class FileSink:
         self._patience = patience
         self._lines: list[bytes] = []
         self._size = 0
-        self._untold = 0
+        self._unreported = 0
         self._closed = False
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed by the thread
         self._torn = self._ends_torn()
@@ -57,7 +57,7 @@ class FileSink:
 
     def write(self, line: bytes) -> None:
         """Takes a line, without line end; never waits for the disk."""
-        with self._news:
+        with self._changed:
             if self._closed:
                 raise IllegalStateException(f"the sink of {self.path} is closed")
             if self._size + len(line) > self._capacity:
@@ -66,16 +66,16 @@ class FileSink:
             self._lines.append(line)
             self._size += len(line) + 1
             if self._size >= CHUNK:
-                self._news.notify()
+                self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=f"aioproducer {self.path}", daemon=True)
                 self._thread.start()
 
     def close(self) -> None:
         """Writes what is left. Closing twice is harmless."""
-        with self._news:
+        with self._changed:
             self._closed = True
-            self._news.notify()
+            self._changed.notify()
             thread = self._thread
         if thread is None:
             self._file.close()
@@ -86,25 +86,25 @@ class FileSink:
 
     def _lose(self, lines: int) -> None:
         self.lost += lines
-        self._untold += lines
+        self._unreported += lines
 
     def _run(self) -> None:
         closed = False
         while not closed:
-            with self._news:
-                self._news.wait_for(lambda: self._closed or self._size >= CHUNK, self._interval)
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._size >= CHUNK, self._interval)
                 lines, self._lines = self._lines, []
                 size = self._size
-                untold, self._untold = self._untold, 0
+                unreported, self._unreported = self._unreported, 0
                 closed = self._closed
-            if lines or untold:
-                self._append(lines, untold)
-            with self._news:
+            if lines or unreported:
+                self._append(lines, unreported)
+            with self._changed:
                 self._size -= size
         self._file.close()
 
-    def _append(self, lines: list[bytes], untold: int) -> None:
-        tail = [event("lost", count=untold)] if untold else []
+    def _append(self, lines: list[bytes], unreported: int) -> None:
+        tail = [event("lost", count=unreported)] if unreported else []
         # A line torn by an earlier process ends here, and the following lines are whole.
         chunk = memoryview((b"\n" if self._torn else b"") + b"\n".join([*lines, *tail, b""]))
         try:
@@ -114,6 +114,6 @@ class FileSink:
         except OSError as error:
             log.error("%s: up to %d lines of the delivery log are lost: %s", self.path, len(lines), error)
             self._torn = True
-            with self._news:
+            with self._changed:
                 self._lose(len(lines))
-                self._untold += untold
+                self._unreported += unreported

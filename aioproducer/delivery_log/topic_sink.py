@@ -15,7 +15,7 @@ class TopicSink:
             async with KafkaProducer(bootstrap_servers=…, interceptor_classes=log) as producer:
                 ...
 
-    Nobody waits for these records: what that producer cannot deliver, it logs.
+    No caller waits for these records: that producer logs those that it cannot deliver.
     """
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:

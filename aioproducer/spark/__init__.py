@@ -15,12 +15,12 @@ order, beginning with ``data_source.py``, which Spark calls:
 - Writing: ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the user wants before any task runs.
   ``writer.py`` is a task's write, ``topic_streams.py`` sends its rows, and ``whole_input.py`` ensures that these are
   all. Exactly once: ``two_phases.py`` has the order of things, with the rules in ``decision.py``, ``prepared.py`` and
-  ``marker.py``. ``exactly_once.py`` is a task's part, ``epoch_commit.py`` the driver's, and ``ledger.py`` what both ask
-  brokers. ``write_state.py`` is what people see of it, looked up by ``inspection.py`` and ``checkpoint.py``, and
+  ``marker.py``. ``exactly_once.py`` is a task's part, ``epoch_commit.py`` the driver's, and ``ledger.py`` the requests
+  of both. ``write_state.py`` is what people see of it, looked up by ``inspection.py`` and ``checkpoint.py``, and
   ``way_out.py`` the command for it.
 - Reading: ``source_options.py`` and ``source_schema.py`` check. ``source.py`` and ``stream_source.py`` plan, with
   ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules). ``range_reader.py`` is a task's
-  read, ``arrow_columns.py`` makes its rows. ``progress.py`` tells how far it has come.
+  read, ``arrow_columns.py`` makes its rows. ``progress.py`` reports how far it has come.
 - Both: ``for_tasks.py`` is how their objects come from the driver to its tasks.
 - On the driver: ``dataframe.py``, ``spark_job.py``. ``active_session.py`` is what threads of its own need.
 - ``audit/`` proves what was delivered: ``run.py`` goes from topics to a report, ``job.py`` applies the rules in order,

@@ -138,9 +138,9 @@ class _Columns:
         return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(self._run_ends, values))
 
 
-def _known(number: int, told: int) -> int | None:
+def _known(number: int, value: int) -> int | None:
     """The value, or null if the number is one of those that mean none."""
-    return told if number >= 0 else None
+    return value if number >= 0 else None
 
 
 def _bytes(buffers: ByteBuffers, count: int, kind: Any) -> Any:

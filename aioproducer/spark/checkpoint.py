@@ -25,11 +25,13 @@ class Checkpoint:
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        """IllegalArgumentException if that is no checkpoint; OSError if it cannot be read."""
+        """IllegalArgumentException if the directory is not a checkpoint; OSError if it cannot be read."""
         try:
             query_id = json.loads((directory / "metadata").read_text(encoding="utf-8"))["id"]
         except (FileNotFoundError, KeyError, TypeError, ValueError) as error:
-            raise IllegalArgumentException(f"{directory} is no checkpoint of a streaming query: {error}") from error
+            raise IllegalArgumentException(
+                f"{directory} is not the checkpoint of a streaming query: {error}"
+            ) from error
         planned, committed = _last(directory / "offsets"), _last(directory / "commits")
         return cls(str(query_id), max(planned, committed + 1), planned > committed)
 

@@ -1,4 +1,4 @@
-"""A digest of rows, to tell whether a task that is run again has the same rows as before."""
+"""A digest of rows, which shows whether a task that is run again has the same rows as before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ContentDigest:
     """The sum of the rows' hashes, because a shuffle may deliver the same rows in another order, in other batches.
 
     A row's hash has 64 bits. It depends on which value stands in which column, and not on the values' bytes put
-    together. It protects against accidents, not against somebody who wants two digests to be equal.
+    together. It protects against accidents, not against intent.
 
     Markers keep digests. When they are made in another way, ``marker.VERSION`` must rise.
     """

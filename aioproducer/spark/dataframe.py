@@ -83,8 +83,7 @@ class _Stream:
         self._coming = self._job.begin(self._next)
 
     def leave(self) -> None:
-        """Drops the rest of the iteration in the job's thread, because Spark must be told, and may have to be waited
-        for."""
+        """Drops the rest of the iteration in the job's thread, because that calls Spark, which may take a while."""
         _ = self._job.begin(self._forget)
 
     def __aiter__(self) -> _Stream:

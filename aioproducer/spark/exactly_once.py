@@ -112,7 +112,7 @@ class _TaskRows:
         return Outcome.held(digest.rows, digest.text(), Prepared(task.partition, slot, *identity, second))
 
     async def _free_slot(self) -> int:
-        """A slot that nobody has a transaction open in, so that none is ended that a finished attempt has left open.
+        """A slot without an open transaction, so that the transaction of a finished attempt is not ended.
 
         Attempts that run at the same time begin to look at different places."""
         for slot in range(self._task.attempt, self._task.attempt + _SLOTS):

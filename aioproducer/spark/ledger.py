@@ -109,11 +109,11 @@ class KafkaLedger:
             await self.admin.describe_topic(name)
         except UnknownTopicOrPartitionException as error:
             raise UnknownTopicOrPartitionException(
-                f'{self.where}: option "markerTopic" names {name!r}, and there is no such topic; nothing was written'
+                f'{self.where}: option "markerTopic" names {name!r}, and this topic does not exist; nothing was written'
             ) from error
 
     def _slot_of(self, transactional_id: str) -> tuple[int, int] | None:
-        """None if that is no task's of this write."""
+        """None if no task of this write has it."""
         if not transactional_id.startswith(self._prefix):
             return None
         return slot_named(transactional_id.removeprefix(self._prefix))
@@ -190,7 +190,7 @@ class KafkaDriversLedger(KafkaLedger):
         try:
             await self.admin.fence_producer(name, identity, int(self.options.configs["transaction.timeout.ms"]))
         except _IS_OVER:
-            pass  # somebody else has
+            pass  # another client has
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ class MarkerMismatchException(KafkaError):
 
 
 class MissingMarkerException(KafkaError):
-    """The markers of earlier epochs are gone, so nobody knows whether this one was written before."""
+    """The markers of earlier epochs are gone, so it is unknown whether this one was written before."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ def as_text(fields: dict[str, Any]) -> str:
 
 
 def fields_of(committed: OffsetAndMetadata, where: str) -> dict[str, Any]:
-    """What the metadata hold; MarkerMismatchException if they are somebody else's, or of a later version."""
+    """What the metadata hold; MarkerMismatchException if another program or a later version wrote them."""
     try:
-        told = json.loads(committed.metadata)
-        version = told["version"]
+        fields = json.loads(committed.metadata)
+        version = fields["version"]
         if version == VERSION or version in OLDER:
-            return dict(told)
+            return dict(fields)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise no_marker(committed, where) from error
     raise MarkerMismatchException(
@@ -83,6 +83,6 @@ def fields_of(committed: OffsetAndMetadata, where: str) -> dict[str, Any]:
 def no_marker(committed: OffsetAndMetadata, where: str) -> MarkerMismatchException:
     """The error for metadata of others."""
     return MarkerMismatchException(
-        f"{where}: its group has committed {committed.metadata!r}, which is no marker of this sink: "
-        'somebody else uses the name; set another "transactionalIdPrefix"'
+        f"{where}: its group has committed {committed.metadata!r}, which is not a marker of this sink: "
+        'another program uses the name; set another "transactionalIdPrefix"'
     )

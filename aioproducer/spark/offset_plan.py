@@ -1,4 +1,4 @@
-"""Which offsets a batch reads, and how they are divided among tasks. Rules only: nothing here asks a broker."""
+"""Which offsets a batch reads, and how they are divided among tasks. Rules only: nothing here needs a broker."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class OffsetRange(NamedTuple):
 
 def to_json(offsets: Offsets) -> OffsetsByTopic:
     """As Spark keeps them."""
-    told: OffsetsByTopic = {}
+    by_topic: OffsetsByTopic = {}
     for (topic, partition), offset in sorted(offsets.items()):
-        told.setdefault(topic, {})[str(partition)] = offset
-    return told
+        by_topic.setdefault(topic, {})[str(partition)] = offset
+    return by_topic
 
 
-def from_json(told: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+def from_json(by_topic: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
     """As they are used here."""
     return {
         TopicPartition(topic, int(partition)): offset
-        for topic, of_topic in told.items()
+        for topic, of_topic in by_topic.items()
         for partition, offset in of_topic.items()
     }
 
@@ -110,16 +110,16 @@ def ranges(begins: Offsets, ends: Offsets) -> list[OffsetRange]:
 
 
 def impossible(
-    begins: Offsets, ends: Offsets, asked: Iterable[TopicPartition], latest: Offsets, *, committed: bool
+    begins: Offsets, ends: Offsets, given: Iterable[TopicPartition], latest: Offsets, *, committed: bool
 ) -> list[str]:
-    """What is impossible about a batch, in words. ``asked``: partitions whose beginning the user gave as an offset;
+    """What is impossible about a batch, in words. ``given``: partitions whose beginning the user gave as an offset;
     ``latest``: the ends of the logs whose end the user gave as an offset, as readers of ``committed`` records see them,
     or as all others do."""
     at = "the last stable offset, where a transaction may be open, is" if committed else "its log ends at"
     return [
         *(
             f"{partition} is to be read from offset {begins[partition]} to {ends[partition]}"
-            for partition in sorted(asked)
+            for partition in sorted(given)
             if begins[partition] > ends[partition]
         ),
         *(

@@ -1,4 +1,4 @@
-"""What a plan asks the cluster: which partitions exist, where they begin and end, and which offset a time has."""
+"""What a plan needs from the cluster: which partitions exist, where they begin and end, and which offset a time has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPECS = {EARLIEST: OffsetSpec.earliest(), LATEST: OffsetSpec.latest()}
 
 
 class OffsetReader:
-    """Asks about what ``options`` say should be read, on an event loop in its own thread, until it is closed."""
+    """Looks up what ``options`` say should be read, on an event loop in its own thread, until it is closed."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -55,7 +55,7 @@ class OffsetReader:
         missing = subscription.partitions.difference(found)
         if missing and not gone:
             raise UnknownTopicOrPartitionException(
-                f'option "assign" names {", ".join(map(str, sorted(missing)))}, and there is no such partition'
+                f'option "assign" names {", ".join(map(str, sorted(missing)))}, which does not exist'
             )
         return sorted(subscription.partitions.intersection(found))
 
@@ -113,7 +113,7 @@ class OffsetReader:
 
 
 def _spec(position: Position) -> OffsetSpec | None:
-    """What to ask the leader; None for what is an offset already."""
+    """What to request from the leader; None for what is an offset already."""
     if position.is_offset:
         return None
     return OffsetSpec.for_timestamp(position.value) if position.kind == "time" else _SPECS[position.value]

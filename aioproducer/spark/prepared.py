@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 from aioproducer.errors import KafkaError
 
 ONGOING: Final = "Ongoing"
-"""Kafka's name for the state of a transaction that nobody has ended."""
+"""Kafka's name for the state of a transaction that has not ended."""
 
 _NAME: Final = re.compile(r"([0-9]+)\.([0-9]+)")
 
@@ -50,7 +50,7 @@ def name_of_slot(partition: int, slot: int) -> str:
 
 
 def slot_named(name: str) -> tuple[int, int] | None:
-    """Partition and slot; None if that is no such name."""
+    """Partition and slot; None for any other name."""
     found = _NAME.fullmatch(name)
     return None if found is None else (int(found[1]), int(found[2]))
 
@@ -71,7 +71,7 @@ def packed(all_prepared: Sequence[Prepared]) -> str:
 
 
 def unpacked(text: str) -> tuple[Prepared, ...]:
-    """What was packed; ValueError if that is no such text."""
+    """What was packed; ValueError for any other text."""
     numbers = list(_numbers(b64decode(text, validate=True)))
     if len(numbers) % 3:
         raise ValueError("a number is missing")
@@ -85,7 +85,7 @@ def unpacked(text: str) -> tuple[Prepared, ...]:
 
 
 class Outcome(NamedTuple):
-    """What a task tells the driver."""
+    """What a task reports to the driver."""
 
     partition: int
     rows: int

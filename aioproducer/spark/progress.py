@@ -23,7 +23,7 @@ def offsets_behind(source: Mapping[str, Any]) -> dict[TopicPartition, int]:
     return {partition: max(latest[partition] - ends.get(partition, 0), 0) for partition in sorted(latest)}
 
 
-def _offsets(told: object) -> dict[TopicPartition, int]:
+def _offsets(given: object) -> dict[TopicPartition, int]:
     """Spark gives JSON, in which null is "null"."""
-    found = json.loads(told) if isinstance(told, str) else told
+    found = json.loads(given) if isinstance(given, str) else given
     return from_json(found) if isinstance(found, Mapping) else {}

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 class _Fetched(NamedTuple):
     begin: int
-    """The offset that was asked for; the first batch may also have earlier ones."""
+    """The offset to begin at; the first batch may also have earlier ones."""
     batches: list[RecordBatch]
     position: int
     """The offset after them."""
@@ -123,14 +123,14 @@ class _Source:
         assert before is not None
         loop = asyncio.get_running_loop()
         while True:
-            asked = loop.time()
+            begun = loop.time()
             batches = await reader.next_batches()
             position = reader.position
             assert position is not None
             if position != before:
                 return _Fetched(before, batches, position)
             # A leader that has just taken over may not yet know how far its log is committed.
-            empty += loop.time() - asked
+            empty += loop.time() - begun
             if empty >= self._patience:
                 raise OffsetOutOfRangeException(
                     f"nothing has come for offset {before} of {self._wanted.topic_partition} in {empty:.0f} s: its log "
@@ -138,7 +138,7 @@ class _Source:
                 )
 
     async def _skip_what_is_lost(self) -> bool:
-        """Goes on at the log's beginning; False if nothing of the range is there."""
+        """Continues at the log's beginning; False if nothing of the range is there."""
         position = self._reader.position
         assert position is not None
         try:

@@ -1,4 +1,4 @@
-"""Whether there is a broker: the driver asks once, so that a wrong address is one error, not one of each attempt."""
+"""Whether a broker answers: the driver checks once, so that a wrong address is one error, not one of each attempt."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ async def check_reachable(options: SinkOptions) -> None:
         async with KafkaAdmin.from_config(configs) as admin:
             await admin.describe_topics([options.marker_topic or options.prefix])
     except KafkaError as error:
-        error.add_note("the driver has asked before any task began, for up to kafka.max.block.ms")
+        error.add_note("the driver checks this before any task begins, and waits up to kafka.max.block.ms")
         raise

@@ -13,7 +13,7 @@ T = TypeVar("T")
 async def read_ahead(items: Iterator[T]) -> AsyncGenerator[T, None]:
     """The items; each is requested, in a thread, when the one before it is handed out.
 
-    If the iteration ends early, it waits for the item that was requested: nobody else may read from Spark meanwhile.
+    If the iteration ends early, it waits for the item that was requested: no other code may read from Spark meanwhile.
     """
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(1, "aioproducer-spark") as thread:
@@ -23,5 +23,5 @@ async def read_ahead(items: Iterator[T]) -> AsyncGenerator[T, None]:
                 coming = loop.run_in_executor(thread, next, items, None)
                 yield item
         finally:
-            # Its result does not matter: whoever ends early has their own reason.
+            # Its result does not matter: a caller that ends early has its own reason.
             await asyncio.gather(coming, return_exceptions=True)

@@ -25,7 +25,7 @@ _COLUMNS_ARE_BYTES = "columns are written as they are: cast them, to string or b
 _REFUSED = {
     "key.serializer": _COLUMNS_ARE_BYTES,
     "value.serializer": _COLUMNS_ARE_BYTES,
-    "transactional.id": 'each task has its own: set "deliveryGuarantee", and "transactionalIdPrefix" if need be',
+    "transactional.id": 'each task has its own: set "deliveryGuarantee", or also "transactionalIdPrefix"',
 }
 
 _IGNORED = {
@@ -39,8 +39,8 @@ _LONGEST_TRANSACTION_MS = "900000"
 """What brokers allow by default (transaction.max.timeout.ms), so that a task may take long."""
 
 _BATCH_SIZE = str(64 * 1024)
-"""Instead of Kafka's 16 KiB. Nobody waits for a single row of a task, and what a batch costs the broker, whatever its
-size, is much of what rows of 1,000 B cost (docs/performance.md)."""
+"""Instead of Kafka's 16 KiB. No caller waits for a single row of a task, and what a batch costs the broker, whatever
+its size, is much of what rows of 1,000 B cost (docs/performance.md)."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SinkOptions:
     allow_missing_marker: bool
     """Whether an epoch is written although the markers of those before it are gone."""
     delivery_log: str | None
-    """A directory, or ``topic:`` and a name: where tasks write down what becomes of their rows."""
+    """A directory, or ``topic:`` and a name: where tasks log the outcome of each row."""
 
     @classmethod
     def of(cls, given: Mapping[str, str], *, streaming: bool) -> Self:
@@ -89,7 +89,7 @@ class SinkOptions:
             configs.setdefault("transaction.timeout.ms", _LONGEST_TRANSACTION_MS)
             KafkaProducer.from_config({**configs, "transactional.id": chosen.prefix})
         elif named:
-            raise IllegalArgumentException(f'option "{named[0]}" means something with {EXACTLY_ONCE} only')
+            raise IllegalArgumentException(f'option "{named[0]}" is for {EXACTLY_ONCE} only')
         else:
             KafkaProducer.from_config(configs)
         return chosen

@@ -50,8 +50,8 @@ def _unknown(schema: StructType) -> list[str]:
     wrong = []
     for name in schema.fieldNames():
         if name not in COLUMNS and name not in _LEFT_OUT:
-            what = hint(name, COLUMNS, f"there may be {', '.join(COLUMNS)}")
-            wrong.append(f'column "{name}" means nothing here ({what})')
+            what = hint(name, COLUMNS, f"the sink has {', '.join(COLUMNS)}")
+            wrong.append(f'column "{name}" is unknown ({what})')
     return wrong
 
 

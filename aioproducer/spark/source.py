@@ -33,8 +33,8 @@ class BatchReader(ForTasks, DataSourceReader):
             ends = reader.resolve(ending, options.ending.option, latest_if_none=True)
             begins = reader.resolve(starting, options.starting.option, latest_if_none=options.latest_if_none)
             latest = reader.offsets([partition for partition, at in ending.items() if at.is_offset], LATEST)
-        asked = [partition for partition, at in starting.items() if at.is_offset]
-        if wrong := impossible(begins, ends, asked, latest, committed=options.read_committed):
+        given = [partition for partition, at in starting.items() if at.is_offset]
+        if wrong := impossible(begins, ends, given, latest, committed=options.read_committed):
             raise IllegalArgumentException(
                 f'{"; ".join(wrong)}: see the options "{options.starting.option}" and "{options.ending.option}"'
             )

@@ -52,7 +52,7 @@ _IGNORED = {
     "fetchOffset.numRetries": _OWN_TIMES,
     "fetchOffset.retryIntervalMs": _OWN_TIMES,
     "kafkaConsumer.pollTimeoutMs": _OWN_TIMES,
-    "useDeprecatedOffsetFetching": "offsets are asked for without a consumer",
+    "useDeprecatedOffsetFetching": "offsets are looked up without a consumer",
 }
 _REFUSED = {
     "key.deserializer": "keys and values are bytes: cast the columns",
@@ -71,7 +71,7 @@ class Position(NamedTuple):
 
     @property
     def is_offset(self) -> bool:
-        """Whether the offset is known without asking a broker."""
+        """Whether the offset is known without a request to a broker."""
         return self.kind == "offset" and self.value >= 0
 
 
@@ -189,7 +189,7 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
             return Subscription(pattern=re.compile(value))
         except re.error as error:
             raise IllegalArgumentException(
-                f'option "subscribePattern" is "{value}", which is no regular expression of Python\'s: {error}'
+                f'option "subscribePattern" is "{value}", which is not a regular expression of Python: {error}'
             ) from error
     example = '{"topic": [0, 1]}'
     partitions = {
@@ -198,7 +198,7 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
         for number in _list(option, numbers, example)
     }
     if not partitions:
-        raise IllegalArgumentException(f'option "assign" names no partition; it is, for example, {example}')
+        raise IllegalArgumentException(f'option "assign" names no partition; write, for example, {example}')
     return Subscription(partitions=frozenset(partitions))
 
 
@@ -211,7 +211,7 @@ def _positions(options: Mapping[str, str], names: tuple[str, str, str], default:
     value = text(options, by_timestamp)
     if value is not None:
         example = '{"topic": {"0": 1700000000000, "1": 1700000000000}}'
-        each = _each(by_timestamp, value, example, lambda told: Position("time", _time(by_timestamp, told)))
+        each = _each(by_timestamp, value, example, lambda given: Position("time", _time(by_timestamp, given)))
         return Positions(by_timestamp, None, each)
     value = text(options, by_offset)
     if value is None:
@@ -219,7 +219,7 @@ def _positions(options: Mapping[str, str], names: tuple[str, str, str], default:
     if value.strip().lower() in ("earliest", "latest"):
         return Positions(by_offset, Position("offset", EARLIEST if value.strip().lower() == "earliest" else LATEST))
     example = 'earliest, latest, or {"topic": {"0": 23, "1": -2}}'
-    return Positions(by_offset, None, _each(by_offset, value, example, lambda told: _offset(by_offset, told)))
+    return Positions(by_offset, None, _each(by_offset, value, example, lambda given: _offset(by_offset, given)))
 
 
 def _check_not(positions: Positions, offset: int, why: str) -> None:
@@ -230,39 +230,39 @@ def _check_not(positions: Positions, offset: int, why: str) -> None:
 
 def _each(option: str, value: str, example: str, position: Callable[[Any], Position]) -> dict[TopicPartition, Position]:
     return {
-        TopicPartition(topic, _number(option, partition, example)): position(told)
+        TopicPartition(topic, _number(option, partition, example)): position(given)
         for topic, of_topic in _mapping(option, value, example).items()
-        for partition, told in _mapping(option, of_topic, example).items()
+        for partition, given in _mapping(option, of_topic, example).items()
     }
 
 
-def _offset(option: str, told: object) -> Position:
-    if not isinstance(told, int) or isinstance(told, bool) or told < EARLIEST:
+def _offset(option: str, given: object) -> Position:
+    if not isinstance(given, int) or isinstance(given, bool) or given < EARLIEST:
         raise IllegalArgumentException(
-            f'option "{option}": {told!r} is no offset; it is at least 0, or -1 for the latest, -2 for the earliest'
+            f'option "{option}": {given!r} is not an offset: give at least 0, or -1 for the latest, -2 for the earliest'
         )
-    return Position("offset", told)
+    return Position("offset", given)
 
 
-def _time(option: str, told: object) -> int:
-    time = _integer(told)
+def _time(option: str, given: object) -> int:
+    time = _integer(given)
     if time is None or time < 0:
-        raise IllegalArgumentException(f'option "{option}": {told!r} is no time; it is in milliseconds since 1970')
+        raise IllegalArgumentException(f'option "{option}": {given!r} is not a time in milliseconds since 1970')
     return time
 
 
-def _number(option: str, told: object, example: str) -> int:
-    partition = _integer(told)
+def _number(option: str, given: object, example: str) -> int:
+    partition = _integer(given)
     if partition is None or partition < 0:
-        raise IllegalArgumentException(f'option "{option}": {told!r} is no partition; it is, for example, {example}')
+        raise IllegalArgumentException(f'option "{option}": {given!r} is not a partition as in {example}')
     return partition
 
 
-def _integer(told: object) -> int | None:
-    if isinstance(told, bool) or not isinstance(told, int | str):
+def _integer(given: object) -> int | None:
+    if isinstance(given, bool) or not isinstance(given, int | str):
         return None
     try:
-        return int(told)
+        return int(given)
     except ValueError:
         return None
 
@@ -273,14 +273,14 @@ def _mapping(option: str, value: object, example: str) -> Mapping[str, Any]:
             value = json.loads(value)
         except ValueError as error:
             raise IllegalArgumentException(
-                f'option "{option}" is "{value}", which is no JSON ({error}); it is, for example, {example}'
+                f'option "{option}" is "{value}", which is not JSON ({error}); write, for example, {example}'
             ) from error
     if not isinstance(value, dict):
-        raise IllegalArgumentException(f'option "{option}": {value!r} is no JSON object; it is, for example, {example}')
+        raise IllegalArgumentException(f'option "{option}": {value!r} is not a JSON object as in {example}')
     return value
 
 
 def _list(option: str, value: object, example: str) -> list[Any]:
     if not isinstance(value, list):
-        raise IllegalArgumentException(f'option "{option}": {value!r} is no JSON list; it is, for example, {example}')
+        raise IllegalArgumentException(f'option "{option}": {value!r} is not a JSON list as in {example}')
     return value

@@ -35,9 +35,9 @@ def arrow_schema(schema: StructType) -> pa.Schema:
         if field.dataType != COLUMNS[field.name]:
             raise IllegalArgumentException(
                 f'schema: column "{field.name}" is {field.dataType.simpleString()}, '
-                f"and the source has it as {COLUMNS[field.name].simpleString()}: read it so, and cast it afterwards"
+                f"but {COLUMNS[field.name].simpleString()} in the source: read it as that type, and cast it afterwards"
             )
         fields.append(pa.field(field.name, ARROW_TYPES[field.name], nullable=field.nullable))
     if not fields:
-        raise IllegalArgumentException("schema: no column is asked for; name at least one")
+        raise IllegalArgumentException("schema: it has no columns; name at least one")
     return pa.schema(fields)

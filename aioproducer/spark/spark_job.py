@@ -18,13 +18,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _CANCEL_AGAIN: Final = 0.2
-"""Seconds after which Spark is told again: a job that had not begun when it was told first goes on."""
+"""Seconds after which the jobs are cancelled again: the first call does not stop a job that had not begun."""
 
 
 async def run_job(spark: SparkSession, action: Callable[[], T], *, description: str | None = None) -> T:
     """Runs a Spark action and returns its result: ``await run_job(spark, df.count)``.
 
-    The action runs in its own thread, so the event loop goes on, and any number of them may run at once. Cancelling the
+    The action runs in its own thread, so it does not block the event loop, and several may run at once. Cancelling the
     coroutine cancels the jobs that the action has started, and ends when they have ended. ``description`` is shown in
     Spark's user interface, except for a session of Spark Connect.
     """
@@ -104,7 +104,7 @@ class SparkJob:
             self._thread.shutdown(wait=False)
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Calls the function in the thread. If this is cancelled, the call goes on there until the block's end."""
+        """Calls the function in the thread. If this is cancelled, the call continues there until the block's end."""
         return await asyncio.shield(self.begin(function, *args, **kwargs))
 
     def begin(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
@@ -126,13 +126,13 @@ class SparkJob:
                 interrupted = error
             except Exception as error:
                 # The session was stopped, or its JVM is gone, and its jobs with it: that is not why the block was left.
-                cause.add_note(f"Spark could not be told to cancel its jobs: {type(error).__name__}: {error}")
+                cause.add_note(f"the jobs of Spark could not be cancelled: {type(error).__name__}: {error}")
                 break
         if interrupted is not None:
             raise interrupted
 
 
 def _seen(begun: asyncio.Future[Any]) -> None:
-    """Drops what a call raised that nobody waits for any more."""
+    """Drops the error of a call whose caller has gone."""
     if not begun.cancelled():
         begun.exception()

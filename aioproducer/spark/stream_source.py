@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -52,23 +54,34 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self._options = SourceOptions.of(options, streaming=True)
-        self._schema = arrow_schema(schema)
+        self._given = options, schema
         self._reader: OffsetReader | None = None
         self._initial: dict[TopicPartition, int] = {}
         self._target: dict[TopicPartition, int] | None = None
         self._latest: dict[TopicPartition, int] | None = None
         self._last_batch = -inf
         """When it was planned, by ``time.monotonic``."""
+
+    @cached_property
+    def _checked(self) -> tuple[SourceOptions, pa.Schema]:
+        """Options and columns, checked by the first call that plans: PySpark hides an error of the constructor behind
+        an UnboundLocalError of its own."""
+        given, schema = self._given
+        options = SourceOptions.of(given, streaming=True)
         limits = {
-            "maxOffsetsPerTrigger": self._options.max_offsets_per_trigger,
-            "minOffsetsPerTrigger": self._options.min_offsets_per_trigger,
+            "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
+            "minOffsetsPerTrigger": options.min_offsets_per_trigger,
         }
-        if not _has_limits() and (given := [name for name, value in limits.items() if value is not None]):
+        if not _has_limits() and (limited_by := [name for name, value in limits.items() if value is not None]):
             raise IllegalArgumentException(
-                f'option "{given[0]}" needs Spark 4.2 or newer: earlier versions do not tell a source in '
-                "Python where its batch begins"
+                f'option "{limited_by[0]}" needs Spark 4.2 or newer: earlier versions do not pass the beginning '
+                "of a batch to a source in Python"
             )
+        return options, arrow_schema(schema)
+
+    @property
+    def _options(self) -> SourceOptions:
+        return self._checked[0]
 
     # Planning
 
@@ -145,7 +158,7 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
     ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         """Both without the partitions whose beginning came after the end of a batch that is planned again.
 
-        A query that was stopped before its first batch was committed asks for its beginning again, and "latest" has
+        A query that was stopped before its first batch was committed looks its beginning up again, and "latest" has
         moved by then. The records in between were never promised.
         """
         for partition, begin in self._initial.items():
@@ -156,7 +169,7 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
     # Reading
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        return read_partition(self._options, self._schema, partition)
+        return read_partition(*self._checked, partition)
 
     # The rest of the protocol
 
@@ -175,13 +188,12 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def __getstate__(self) -> dict[str, Any]:
         """What tasks need; they plan nothing."""
-        planning: dict[str, Any] = {"_reader": None, "_initial": {}, "_target": None, "_latest": None}
-        return {**self.__dict__, **planning}
+        return {"_checked": self._checked}
 
 
 def _lost(said: Sequence[str]) -> OffsetOutOfRangeException:
     return OffsetOutOfRangeException(
-        f"{'; '.join(said)}. With failOnDataLoss=false the query goes on with what is left"
+        f"{'; '.join(said)}. With failOnDataLoss=false the query continues with what is left"
     )
 
 

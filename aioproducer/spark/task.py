@@ -36,7 +36,7 @@ class Task:
         context = _running()
         query, epoch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(EPOCH)
         if query is None or epoch is None:
-            raise IllegalStateException(f"Spark has told this task no {QUERY_ID} or no {EPOCH}: {query!r}, {epoch!r}")
+            raise IllegalStateException(f"Spark has not set {QUERY_ID} or {EPOCH} for this task: {query!r}, {epoch!r}")
         return cls(query, int(epoch), context.partitionId(), context.attemptNumber())
 
     def __str__(self) -> str:

@@ -71,7 +71,7 @@ class _LinesToTopic:
         self._lines: list[bytes] = []
         self._size = 0
         self._lost = 0
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._ended = False
 
     def write(self, line: bytes) -> None:
@@ -81,7 +81,7 @@ class _LinesToTopic:
             return
         self._lines.append(line)
         self._size += len(line)
-        self._news.set()
+        self._changed.set()
 
     def close(self) -> None:
         """Nothing: the last lines are sent when the block is left."""
@@ -92,13 +92,13 @@ class _LinesToTopic:
 
     async def __aexit__(self, *raised: object) -> None:
         self._ended = True
-        self._news.set()
+        self._changed.set()
         await self._sending
 
     async def _send(self) -> None:
         while not (self._ended and not self._lines):
-            await self._news.wait()
-            self._news.clear()
+            await self._changed.wait()
+            self._changed.clear()
             lines, self._lines, size = self._lines, [], self._size
             if lines:
                 await self._send_all(lines)

@@ -183,7 +183,7 @@ class _TopicStream:
         self._begins: list[int] = []
         self._runs: list[tuple[int, Any]] = []
         """Of rows of one batch, or of whole batches that follow each other; each begins with the row of the topic that
-        ``_begins`` tells. The first row of that batch in the task, and the rows' places there if they are not all."""
+        ``_begins`` has. The first row of that batch in the task, and the rows' places there if they are not all."""
 
     async def __aiter__(self) -> AsyncIterator[RecordBatch]:
         while (batch := await self._waiting.get()) is not None:

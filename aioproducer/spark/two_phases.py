@@ -1,7 +1,7 @@
 """How an epoch is written once: what tasks do, what the driver does, and in which order.
 
 In the first phase tasks write their rows, and leave the transactions open. In the second one the driver decides that
-all of them are committed, writes that down, and ends them. Whatever crashes when, the decision tells what has to be
+all of them are committed, writes that down, and ends them. Whatever crashes when, the decision says what has to be
 done, and a marker in each transaction whether it was done. ``docs/spark.md`` has the matrix of crashes.
 
 Brokers are behind ``Ledger`` and ``Rows``: the same code runs against them and in a simulation of them.
@@ -122,7 +122,7 @@ async def commit(ledger: DriversLedger, epoch: int, outcomes: Sequence[Outcome],
 
 
 async def abort(ledger: DriversLedger, prepared: Iterable[Prepared]) -> None:
-    """What the driver does when the epoch has failed: it ends what its tasks have told it of.
+    """What the driver does when the epoch has failed: it ends the transactions that its tasks have reported.
 
     What else is open may be another driver's by now, which is about to decide: the next commit aborts it."""
     decided, _ = await finish(ledger)
@@ -139,7 +139,7 @@ async def finish(ledger: DriversLedger) -> tuple[Sequence[Prepared], Sequence[Pr
 
 
 async def abort_undecided(ledger: DriversLedger) -> None:
-    """Aborts what is open, and was not decided, whoever has written it."""
+    """Aborts all open transactions that were not decided."""
     await ledger.take_over()
     last = await ledger.decision()
     await _abort_others(ledger, () if last is None else last.prepared)

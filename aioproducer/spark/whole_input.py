@@ -3,7 +3,7 @@
 When Spark fails, kills or cancels a task, it closes the socket from which the task's Python worker reads its rows.
 Between two messages of an Arrow stream this looks like the end of the stream, and pyarrow reports it as that. But after
 the last row, and only then, Spark writes a mark of its own behind the Arrow stream. PySpark's worker reads it when the
-task's function has returned, which is too late for whoever commits before.
+task's function has returned, which is too late for a function that has committed before.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def input_of_worker() -> Peekable:
         frame = frame.f_back
     raise IllegalStateException(
         f"the worker of PySpark {_version()} has no buffered stream {_INPUT!r}, in which the end of a task's rows is "
-        "marked; nothing was written, because rows that break off could not be told from rows that end: use a version "
+        "marked; nothing was written, because rows that break off look like rows that end: use a version "
         "of PySpark that this version of aioproducer supports (4.1 or 4.2)"
     )
 

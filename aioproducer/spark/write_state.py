@@ -1,6 +1,6 @@
 """What brokers know of a write that happens once, for people: what is decided, what is open, what the next start does.
 
-Rules only; ``inspection.py`` asks brokers.
+Rules only; ``inspection.py`` sends the requests.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WriteState:
 
     @property
     def open(self) -> dict[str, TransactionDescription]:
-        """What nobody has ended, that of a driver included."""
+        """The transactions that have not ended, including a driver's."""
         return {name: one for name, one in self.transactions.items() if one.state == ONGOING}
 
     @property
@@ -72,7 +72,7 @@ class WriteState:
         ]
 
     def decided(self, fate: Fate) -> list[Prepared]:
-        """The transactions of the decision that this has become of."""
+        """The transactions of the decision that ended in this way."""
         return [one for one in self._decided if self.fate(one) is fate]
 
     def fate(self, one: Prepared) -> Fate:
@@ -122,7 +122,7 @@ class WriteState:
         if last is not None and (decided := self.decided(Fate.OPEN)):
             parts.append(f"commits {len(decided)} transactions of epoch {last.epoch}")
         if undecided := self.undecided:
-            parts.append(f"aborts {len(undecided)} transactions that nobody has decided about")
+            parts.append(f"aborts {len(undecided)} transactions without a decision")
         return "".join(f"; {part}" for part in parts)
 
 

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Written(WriterCommitMessage):
-    """What a task tells the driver when its rows are in the log."""
+    """What a task reports to the driver when its rows are in the log."""
 
     task: Task
     rows: int
@@ -88,9 +88,9 @@ class SinkWrite:
 
 
 def _outcomes(messages: Iterable[Written | None]) -> tuple[Task, list[Outcome]] | None:
-    """One of the tasks, and what all tell that wrote exactly once; None if there is none."""
-    told = [(one.task, one.outcome) for one in messages if one is not None and one.outcome is not None]
-    return (told[0][0], [outcome for _, outcome in told]) if told else None
+    """One of the tasks, and the outcomes of all that wrote exactly once; None if there is none."""
+    written = [(one.task, one.outcome) for one in messages if one is not None and one.outcome is not None]
+    return (written[0][0], [outcome for _, outcome in written]) if written else None
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:

@@ -70,6 +70,9 @@ SPARK_CONNECTOR: Final = [
 ]
 """Spark's own Kafka source and sink, for PySpark 4.2, and those dependencies that Spark does not contain."""
 
+SPARK_AVRO: Final = [Artifact("org.apache.spark", "spark-avro_2.13", "4.1.1", alone=True)]
+"""Spark's own functions for Avro, for PySpark 4.1; 4.2 takes them as well."""
+
 
 class KafkaUnavailable(RuntimeError):
     """This machine cannot run Kafka; the message says what is missing and what to install."""
@@ -137,6 +140,11 @@ def fetch_jars(
 def fetch_spark_connector() -> Path:
     """The directory with the jars of Spark's Kafka connector, for ``spark.jars``; see :func:`fetch_kafka`."""
     return fetch_jars("spark-kafka-4.2.0", SPARK_CONNECTOR)
+
+
+def fetch_spark_avro() -> Path:
+    """The directory with the jar of Spark's functions for Avro; see :func:`fetch_kafka`."""
+    return fetch_jars("spark-avro-4.1.1", SPARK_AVRO)
 
 
 def find_java(version: str = DEFAULT_VERSION) -> str:

@@ -55,7 +55,7 @@ def test_the_tables_can_be_made_anew_from_the_file(shown: Report | Curves, tmp_p
 
 
 ALONE = [
-    audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 3 << 20, True)]),
+    audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 5.0, 3 << 20, True)]),
     broker.Report(
         ENVIRONMENT,
         10,

@@ -141,7 +141,7 @@ def test_a_decision_is_finished_if_that_is_wanted(query: Query) -> None:
 def test_what_nobody_has_decided_about_is_aborted_if_that_is_wanted(query: Query) -> None:
     query.decide(0)
     query.attempts(1, OTHERWISE)
-    assert "aborts 2 transactions that nobody has decided about" in query("show")
+    assert "aborts 2 transactions without a decision" in query("show")
     query("abort")
     assert len(query.open()) == 5
     query("abort", "--yes")
@@ -236,7 +236,7 @@ def test_what_is_no_marker_is_shown_and_replaced(query: Query) -> None:
             await ledger.decide()
 
     asyncio.run(foreign())
-    assert "has committed 'others', which is no marker of this sink" in query("show", status=1)
+    assert "has committed 'others', which is not a marker of this sink" in query("show", status=1)
     query("finish")
     query("mark", "--epoch", 7, "--yes")
     query.write(8, ["next"])
@@ -277,7 +277,7 @@ def test_one_write_is_named(run: Run, names: list[str]) -> None:
 def test_a_directory_that_is_no_checkpoint(run: Run, tmp_path: Path) -> None:
     found = run("spark", "show", tmp_path, "--topic", "t")
     assert found.status == 1
-    assert "is no checkpoint of a streaming query" in found.err
+    assert "is not the checkpoint of a streaming query" in found.err
 
 
 @pytest.mark.parametrize("name", ["{}/gone", "gone/", "hdfs:/checkpoints/orders", "./gone"])

@@ -28,7 +28,7 @@ NOW = 1_700_000_000_000
 
 
 class Lines:
-    """A sink that keeps what it is told."""
+    """A sink that keeps its lines."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -59,7 +59,7 @@ def log(lines: Lines) -> DeliveryLog:
     return DeliveryLog(lines, stream_id="flights", clock_ms=lambda: next(times))
 
 
-def test_each_record_is_stamped_and_told_as_sent(log: DeliveryLog, lines: Lines) -> None:
+def test_each_record_is_stamped_and_logged_as_sent(log: DeliveryLog, lines: Lines) -> None:
     first = log.on_send(ProducerRecord("t", b"v", headers=[("mine", None)]))
     second = log.on_send(ProducerRecord('a "topic"', b"v", partition=3))
     assert first.headers == (
@@ -87,7 +87,7 @@ def test_a_record_that_is_passed_on_is_stamped_anew(log: DeliveryLog) -> None:
 
 
 @pytest.mark.parametrize(("log_append_time", "kind"), [(False, "CreateTime"), (True, "LogAppendTime")])
-def test_an_acknowledgement_tells_where_the_record_is(
+def test_an_acknowledgement_has_the_place_of_the_record(
     log: DeliveryLog, lines: Lines, log_append_time: bool, kind: str
 ) -> None:
     record = log.on_send(ProducerRecord("t", b"v"))
@@ -98,6 +98,7 @@ def test_an_acknowledgement_tells_where_the_record_is(
         "stream": "flights",
         "counter": 1,
         "time_ms": NOW + 1,
+        "sent_ms": NOW,
         "topic": "t",
         "partition": 5,
         "offset": 42,
@@ -109,7 +110,7 @@ def test_an_acknowledgement_tells_where_the_record_is(
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_a_failure_tells_its_outcome_and_error(log: DeliveryLog, lines: Lines, outcome: Outcome) -> None:
+def test_a_failure_has_its_outcome_and_error(log: DeliveryLog, lines: Lines, outcome: Outcome) -> None:
     record = log.on_send(ProducerRecord("t", b"v"))
     ended = DeliveryError.of(TimeoutException('too "late" \\ … '), outcome, ("t", 5))
     log.on_acknowledgement(RecordMetadata("t", 5, -1, -1, False, -1, -1), ended, record.headers or ())

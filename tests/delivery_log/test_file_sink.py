@@ -45,7 +45,7 @@ def test_an_unused_sink_leaves_no_thread_and_an_empty_file(tmp_path: Path) -> No
     assert (tmp_path / "log").read_bytes() == b""
 
 
-def test_a_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         FileSink(tmp_path / "nowhere" / "log")
 

@@ -69,7 +69,7 @@ def measured(script: ModuleType) -> Any:
         ENVIRONMENT, [work], 1, 1.5, [linger.Run(work, it, 1, 9000.0, 0.1, 7.0) for it in linger.SETTINGS]
     )
     sunk = spark.Report(ENVIRONMENT, 1, [spark.Written(sink, 1000, 100, 2.0, 1000) for sink in SINKS])
-    audited = audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 3 << 20, True)])
+    audited = audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 5.0, 3 << 20, True)])
     turns = [Run(1, "default", client, 1, 10, 450.0, 2.0, 9.0, 300.0, []) for client in CLIENTS]
     served = services.Report(ENVIRONMENT, Speed(200, 5, turns), None, [Trouble("a service", 10, {"201": 5}, 5, 1.5)])
     return script.Measured(a_report(), the_curves(), encoded, awaited, sunk, audited, served, embedded, connected)
@@ -120,7 +120,7 @@ def test_what_commands_measure_alone(script: ModuleType) -> None:
     assert "| a table, 100 B | 50 | 20.0 | 2,200 |" in made["encode"]()
     assert "| 1 task | none | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 |" in made["linger"]()
     assert "| 1,000 of 100 B | 500 (1.00 ×) | 500 (1.00 ×) | 500 (1.00 ×) |" in made["spark"]()
-    assert "| 1,000 | 4 | 250 | 3 | yes |" in made["audit"]()
+    assert "| 1,000 | 4 | 250 | 5 | 3 | yes |" in made["audit"]()
     assert "| 1 | default | aiokafka | 450 | 2 ms | 9 ms | 300 µs | 1.00 (1.00–1.00) |" in made["services"]()
     assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
 

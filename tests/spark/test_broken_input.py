@@ -69,7 +69,7 @@ wait_for = awaiting()
 
 
 def observed(directory: Path) -> type:
-    """The sink; ``read-<partition>`` is there when a task has read rows, and ``ended-<partition>-<attempt>`` tells how
+    """The sink; ``read-<partition>`` is there when a task has read rows, and ``ended-<partition>-<attempt>`` says how
     an attempt has ended."""
     from aioproducer.spark import AioproducerDataSource
     from aioproducer.spark.writer import BatchWriter, StreamWriter

@@ -71,12 +71,12 @@ def test_a_small_campaign(spark: object, tmp_path: Path) -> None:
     from .campaign.campaign import Campaign, environment_of
     from .campaign.standalone import Standalone
 
-    told: list[str] = []
+    progress: list[str] = []
     environment = environment_of(tmp_path)
     with ThreadedCluster() as broker, Standalone(tmp_path, environment) as cluster:
-        campaign = Campaign(broker.bootstrap_servers, cluster, tmp_path, environment, 5, 3, told.append)
+        campaign = Campaign(broker.bootstrap_servers, cluster, tmp_path, environment, 5, 3, progress.append)
         run = campaign.write_all(time.monotonic() + 200)
-    assert run.problems() == [], told
+    assert run.problems() == [], progress
     assert run.interrupted
     assert run.rows >= 3 * 240
 

@@ -1,4 +1,4 @@
-"""What a query's checkpoint tells of its next start."""
+"""What a query's checkpoint says about its next start."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def test_before_its_first_epoch_a_checkpoint_has_no_more_than_an_id(tmp_path: Pa
 def test_a_directory_that_is_none(tmp_path: Path, metadata: str | None) -> None:
     if metadata is not None:
         (tmp_path / "metadata").write_text(metadata)
-    with pytest.raises(IllegalArgumentException, match="is no checkpoint of a streaming query"):
+    with pytest.raises(IllegalArgumentException, match="is not the checkpoint of a streaming query"):
         Checkpoint.read(tmp_path)

@@ -58,7 +58,7 @@ async def running(spark: Any) -> list[int]:
 
 async def until_running(spark: Any) -> None:
     async with asyncio.timeout(60):
-        while not await running(spark):  # noqa: ASYNC110 - Spark tells nobody
+        while not await running(spark):  # noqa: ASYNC110 - Spark has no event for it
             await asyncio.sleep(0.02)
 
 
@@ -160,6 +160,6 @@ async def test_in_a_transaction(spark: Any, cluster: EmbeddedCluster) -> None:
     assert sum(log.last_stable_offset for log in (cluster.log("t", 0), cluster.log("t", 1))) >= 12
 
 
-async def test_misuse_is_told_before_any_job(spark: Any, producer: KafkaProducer) -> None:
+async def test_misuse_is_refused_before_any_job(spark: Any, producer: KafkaProducer) -> None:
     with pytest.raises(IllegalArgumentException, match='there is no column "value"'):
         await produce_dataframe(producer, spark.range(5), topic="t")

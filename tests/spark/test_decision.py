@@ -61,7 +61,7 @@ def test_pieces_of_two_decisions_are_not_put_together() -> None:
 
 @pytest.mark.parametrize("metadata", ["", "no JSON", '{"version":3}', '{"version":3,"epoch":1,"rows":1,"digest":"0"}'])
 def test_metadata_of_others_are_refused(metadata: str) -> None:
-    with pytest.raises(MarkerMismatchException, match=r"here: .* no marker of this sink"):
+    with pytest.raises(MarkerMismatchException, match=r"here: .* not a marker of this sink"):
         Decision.read(OffsetAndMetadata(3, metadata), [], "here")
 
 

@@ -160,7 +160,7 @@ async def test_attempts_that_leave_too_many_transactions_open_are_refused(
 
 
 @pytest.mark.parametrize("sent_then", [0, 20], ids=["before the marker", "between rows"])
-async def test_a_task_that_outlasts_its_transaction_is_told_the_config(
+async def test_a_task_that_outlasts_its_transaction_fails_with_the_name_of_the_config(
     cluster: EmbeddedCluster, chosen: SinkOptions, sent_then: int
 ) -> None:
     brief = options(cluster, **{"kafka.transaction.timeout.ms": "100"})
@@ -208,13 +208,13 @@ async def test_a_decision_that_is_not_stable_yet_is_waited_for(
     assert await read(cluster) == ROWS
 
 
-async def test_who_else_uses_the_name_is_told(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+async def test_the_error_names_who_else_uses_the_name(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     name = "aioproducer-query-all"
     async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=name) as other:
         await other.init_transactions()
         async with other.transaction():
             await other.send_offsets_to_transaction({("t", 0): 5}, name)  # type: ignore[dict-item]
-    with pytest.raises(MarkerMismatchException, match="no marker of this sink"):
+    with pytest.raises(MarkerMismatchException, match="not a marker of this sink"):
         await attempt(chosen, 3, 0, ROWS)
 
 
@@ -245,9 +245,9 @@ async def test_rows_that_name_their_topics_are_written_once(cluster: EmbeddedClu
         await write_routed(cluster, "t", "t", "u")
 
 
-async def test_a_marker_topic_that_is_not_there_is_told_before_any_row_is_sent(cluster: EmbeddedCluster) -> None:
+async def test_a_marker_topic_that_is_not_there_is_an_error_before_any_row_is_sent(cluster: EmbeddedCluster) -> None:
     with pytest.raises(
-        UnknownTopicOrPartitionException, match=r"partition 0, attempt 0: .* 'no', and there is no such topic"
+        UnknownTopicOrPartitionException, match=r"partition 0, attempt 0: .* 'no', and this topic does not exist"
     ):
         await write_routed(cluster, "t", marker_topic="no")
     assert cluster.log("t").log_end_offset == 0

@@ -19,7 +19,7 @@ def test_it_is_read_as_it_was_committed() -> None:
 
 @pytest.mark.parametrize("metadata", ["", "no JSON", "[]", "{}", '{"epoch":1}', '{"version":1}', "5"])
 def test_metadata_of_others_are_refused(metadata: str) -> None:
-    with pytest.raises(MarkerMismatchException, match=r"here: its group has committed .* no marker"):
+    with pytest.raises(MarkerMismatchException, match=r"here: its group has committed .* not a marker"):
         Marker.read(OffsetAndMetadata(3, metadata), "here")
 
 

@@ -90,7 +90,7 @@ def test_what_is_asked_of_the_cluster() -> None:
     assert unread({A: 5, B: 6, C: 7}, {A: 5, B: 9, D: 0}) == [B, D]
 
 
-def test_losses_are_told() -> None:
+def test_losses_are_named() -> None:
     assert losses({A: 5, B: 6}, {A: 5, B: 9}, {B: 6}) == [], "nothing is to be read of the first"
     assert losses({A: 5, B: 6, C: 7}, {A: 9, B: 4, D: 8}, {A: 7, D: 3}) == [
         "t-1 ends at offset 4, and it was read up to 6: was the topic deleted and created anew?",

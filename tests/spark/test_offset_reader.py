@@ -1,4 +1,4 @@
-"""What a plan asks the cluster."""
+"""What a plan looks up in the cluster."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_is_subscribed_to(cluster: ThreadedCluster, given: dict[str, str], 
     ("given", "left", "message"),
     [
         ({"subscribe": "t,nosuch"}, {A, B}, "nosuch"),
-        ({"assign": '{"t": [0, 2]}'}, {A}, "names t-2, and there is no such partition"),
+        ({"assign": '{"t": [0, 2]}'}, {A}, "names t-2, which does not exist"),
         ({"assign": '{"nosuch": [0]}'}, set(), "nosuch"),
     ],
 )

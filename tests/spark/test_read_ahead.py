@@ -10,12 +10,12 @@ from aioproducer.spark.read_ahead import read_ahead
 
 
 async def test_one_item_is_asked_for_ahead_and_no_more() -> None:
-    asked: list[int] = []
+    wanted: list[int] = []
     second = threading.Event()
 
     def items() -> Iterator[int]:
         for number in range(4):
-            asked.append(number)
+            wanted.append(number)
             if number == 1:
                 second.set()
             yield number
@@ -23,7 +23,7 @@ async def test_one_item_is_asked_for_ahead_and_no_more() -> None:
     async with aclosing(read_ahead(items())) as reading:
         assert await anext(reading) == 0
         assert second.wait(10)
-        assert asked == [0, 1]
+        assert wanted == [0, 1]
         assert [item async for item in reading] == [1, 2, 3]
 
 

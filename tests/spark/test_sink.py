@@ -233,12 +233,12 @@ def test_an_unreachable_broker_is_one_error_before_any_task(spark: Any, tmp_path
 
     options = {"kafka.bootstrap.servers": closed_port(), "kafka.max.block.ms": "500", "topic": "t"}
     frame = spark.range(10).selectExpr("CAST(id AS STRING) AS value")
-    with pytest.raises(PySparkException, match="before any task began") as batch:
+    with pytest.raises(PySparkException, match="before any task begins") as batch:
         frame.write.format("aioproducer").options(**options).mode("append").save()
     rows = spark.readStream.format("rate").load().selectExpr("CAST(value AS STRING) AS value")
     writer = rows.writeStream.format("aioproducer").options(**options)
     query = writer.option("checkpointLocation", str(tmp_path)).start()
-    with pytest.raises(PySparkException, match="before any task began") as streamed:
+    with pytest.raises(PySparkException, match="before any task begins") as streamed:
         query.awaitTermination()
     for raised in (batch, streamed):
         assert "Task failed" not in str(raised.value)

@@ -51,11 +51,11 @@ def test_exactly_once_of_a_stream_and_of_a_batch() -> None:
             False,
             '"writeEpoch" is "-1"; it must be an integer',
         ),
-        ({**BASE, "writeEpoch": "3"}, False, '"writeEpoch" means something with exactly-once only'),
-        ({**BASE, "writeId": "w"}, False, '"writeId" means something with exactly-once only'),
-        ({**BASE, "allowMissingMarker": "true"}, True, '"allowMissingMarker" means something with exactly-once only'),
+        ({**BASE, "writeEpoch": "3"}, False, '"writeEpoch" is for exactly-once only'),
+        ({**BASE, "writeId": "w"}, False, '"writeId" is for exactly-once only'),
+        ({**BASE, "allowMissingMarker": "true"}, True, '"allowMissingMarker" is for exactly-once only'),
         ({**ONCE, "allowMissingMarker": "yes"}, True, "it must be true or false"),
-        ({**BASE, "markerTopic": "w"}, False, '"markerTopic" means something with exactly-once only'),
+        ({**BASE, "markerTopic": "w"}, False, '"markerTopic" is for exactly-once only'),
         ({**BASE, "deliveryGuarantee": "once"}, False, "it must be at-least-once or exactly-once"),
         ({**BASE, "topics": "t"}, False, 'did you mean "topic"'),
         ({**BASE, "deliveryLog": "s3a://bucket/log"}, False, "or a directory that the tasks find in their own file"),
@@ -77,8 +77,8 @@ def test_what_is_wrong_is_said_before_a_task_runs(given: dict[str, str], streami
 def test_harmless_options_of_sparks_connector_are_warnings(caplog: pytest.LogCaptureFixture) -> None:
     given = {**BASE, "includeHeaders": "true", "kafka.group.id": "g"}
     assert SinkOptions.of(given, streaming=True) == SinkOptions.of(BASE, streaming=True)
-    told = [record.getMessage() for record in caplog.records]
-    assert [text.partition(" of ")[0] for text in told] == ['option "includeHeaders"', 'option "kafka.group.id"']
+    warnings = [record.getMessage() for record in caplog.records]
+    assert [text.partition(" of ")[0] for text in warnings] == ['option "includeHeaders"', 'option "kafka.group.id"']
 
 
 def test_where_markers_go_if_every_row_has_its_topic() -> None:

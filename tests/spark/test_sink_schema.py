@@ -77,8 +77,8 @@ def test_what_is_sent(ddl: str, topic: str | None, expected: list[str]) -> None:
         ("value string | headers strings", "t", 'column "headers" is array<string>; it must be array<struct<'),
         ("value string | headers no headers", "t", 'column "headers" is array<struct<f0:string>>'),
         ("value string | headers int map", "t", 'column "headers" is map<int,binary>'),
-        ("Value string", "t", r'column "Value" means nothing here \(did you mean "value"\?\)'),
-        ("value string | x string", "t", r'column "x" means nothing here \(there may be key, value'),
+        ("Value string", "t", r'column "Value" is unknown \(did you mean "value"\?\)'),
+        ("value string | x string", "t", r'column "x" is unknown \(the sink has key, value'),
         ("key bigint | partition string", "t", '"value"; column "key" is bigint.*column "partition" is string'),
     ],
 )

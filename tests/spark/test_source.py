@@ -140,7 +140,7 @@ class TestBatch:
         ):
             with pytest.raises(Exception, match=f"(?s){message}"):
                 source(spark.read, cluster, topic, **more).load().collect()
-        with pytest.raises(Exception, match='column "offset" is int, and the source has it as bigint'):
+        with pytest.raises(Exception, match='column "offset" is int, but bigint in the source'):
             source(spark.read, cluster, topic).schema("offset int").load().collect()
 
     def test_lost_records_are_an_error_or_left_out(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
@@ -174,6 +174,12 @@ class TestStream:
             return batches
 
         return run
+
+    def test_wrong_options_are_the_last_error_that_is_shown(self, run: Callable[..., Any]) -> None:
+        with pytest.raises(Exception, match="startingOffsets") as raised:
+            run(startingOffset="earliest")
+        assert 'IllegalArgumentException: the source has no option "startingoffset"' in str(raised.value)
+        assert "During handling of the above exception" not in str(raised.value)
 
     def test_it_goes_on_where_it_was(self, cluster: ThreadedCluster, topic: str, run: Callable[..., Any]) -> None:
         fill(cluster, topic, 5, 3)
@@ -231,7 +237,7 @@ class TestStream:
     def test_a_running_query_sees_what_comes(
         self, spark: Any, cluster: ThreadedCluster, topic: str, tmp_path: Path
     ) -> None:
-        """From now on, in a trigger of its own for each; progress tells the end that is known."""
+        """From now on, in a trigger of its own for each; progress has the end that is known."""
         fill(cluster, topic, 5)
         frame = source(spark.readStream, cluster, topic).load().selectExpr("CAST(value AS STRING) AS value")
         query = (

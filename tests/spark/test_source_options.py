@@ -139,22 +139,22 @@ BOTH: list[tuple[dict[str, str], str]] = [
     ({"subscribe": "t", "assign": '{"t": [0]}'}, 'exactly one .*; "subscribe" and "assign" given'),
     ({}, "exactly one .*; none of them is given"),
     ({"subscribe": ", ,"}, "names no topic"),
-    ({"subscribePattern": "t("}, "no regular expression of Python's"),
-    ({"assign": "t"}, r'"assign" is "t", which is no JSON .* for example, \{"topic": \[0, 1\]\}'),
-    ({"assign": '{"t": 0}'}, "0 is no JSON list"),
-    ({"assign": '{"t": [-1]}'}, "-1 is no partition"),
-    ({"assign": '{"t": [true]}'}, "True is no partition"),
+    ({"subscribePattern": "t("}, "not a regular expression of Python"),
+    ({"assign": "t"}, r'"assign" is "t", which is not JSON .* for example, \{"topic": \[0, 1\]\}'),
+    ({"assign": '{"t": 0}'}, "0 is not a JSON list"),
+    ({"assign": '{"t": [-1]}'}, "-1 is not a partition"),
+    ({"assign": '{"t": [true]}'}, "True is not a partition"),
     ({"assign": "{}"}, "names no partition"),
     (
         {"subscribe": "t", "startingOffsets": "first"},
-        '"startingOffsets" is "first", which is no JSON .* earliest, latest, or',
+        '"startingOffsets" is "first", which is not JSON .* earliest, latest, or',
     ),
-    ({"subscribe": "t", "startingOffsets": "[]"}, r"\[\] is no JSON object"),
-    ({"subscribe": "t", "startingOffsets": '{"t": {"0": -3}}'}, "-3 is no offset"),
-    ({"subscribe": "t", "startingOffsets": '{"t": {"0": "5"}}'}, "'5' is no offset"),
-    ({"subscribe": "t", "startingOffsets": '{"t": {"x": 5}}'}, "'x' is no partition"),
-    ({"subscribe": "t", "startingTimestamp": "-1"}, "'-1' is no time"),
-    ({"subscribe": "t", "startingOffsetsByTimestamp": '{"t": {"0": 1.5}}'}, "1.5 is no time"),
+    ({"subscribe": "t", "startingOffsets": "[]"}, r"\[\] is not a JSON object"),
+    ({"subscribe": "t", "startingOffsets": '{"t": {"0": -3}}'}, "-3 is not an offset"),
+    ({"subscribe": "t", "startingOffsets": '{"t": {"0": "5"}}'}, "'5' is not an offset"),
+    ({"subscribe": "t", "startingOffsets": '{"t": {"x": 5}}'}, "'x' is not a partition"),
+    ({"subscribe": "t", "startingTimestamp": "-1"}, "'-1' is not a time"),
+    ({"subscribe": "t", "startingOffsetsByTimestamp": '{"t": {"0": 1.5}}'}, "1.5 is not a time"),
     ({"subscribe": "t", "startingOffsetsByTimestampStrategy": "first"}, "must be error or latest"),
     ({"subscribe": "t", "failOnDataLoss": "maybe"}, "must be true or false"),
     ({"subscribe": "t", "minPartitions": "0"}, "must be an integer of at least 1"),
@@ -196,6 +196,6 @@ def test_what_has_no_meaning_in_a_batch_or_in_a_stream(given: dict[str, str], st
         ({"kafka.linger.ms": "1"}, "linger.ms"),
     ],
 )
-def test_wrong_configs_are_told_before_any_task_runs(given: dict[str, Any], message: str) -> None:
+def test_wrong_configs_are_refused_before_any_task_runs(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigException, match=message):
         options(**given)

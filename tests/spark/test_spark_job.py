@@ -22,6 +22,6 @@ async def test_what_went_wrong_is_raised_although_nothing_can_be_cancelled() -> 
     with pytest.raises(LookupError, match="the job has failed") as caught:
         await run_job(session, fail)
     (note,) = caught.value.__notes__
-    assert note == "Spark could not be told to cancel its jobs: ConnectionError: the JVM is gone"
+    assert note == "the jobs of Spark could not be cancelled: ConnectionError: the JVM is gone"
     threads[0].join(20)
     assert not threads[0].is_alive()

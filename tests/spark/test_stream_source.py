@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.errors import OffsetOutOfRangeException
+from aioproducer.errors import IllegalArgumentException, OffsetOutOfRangeException
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 from .topics import fill
@@ -41,13 +41,24 @@ def planner(cluster: ThreadedCluster, **more: str) -> Iterator[StreamReader]:
         reader.stop()
 
 
-def test_what_is_gone_is_told_before_the_checkpoint_has_it(cluster: ThreadedCluster) -> None:
+@pytest.mark.parametrize(
+    "plan", ["getDefaultReadLimit", "initialOffset", "latestOffset", "prepareForTriggerAvailableNow"]
+)
+def test_wrong_options_are_an_error_of_the_first_call_that_plans(cluster: ThreadedCluster, plan: str) -> None:
+    """Not of the constructor, whose errors PySpark replaces by one of its own."""
+    pytest.importorskip("pyspark.sql.streaming.datasource")
+    message = 'did you mean "startingOffsets"'
+    with planner(cluster, startingOffset="earliest") as reader, pytest.raises(IllegalArgumentException, match=message):
+        getattr(reader, plan)()
+
+
+def test_what_is_gone_is_an_error_before_the_checkpoint_has_it(cluster: ThreadedCluster) -> None:
     cluster.delete_topic("gone")
     start = {"gone": {"0": 5}, "stays": {"0": 1}}
     with planner(cluster) as reader:
         with pytest.raises(OffsetOutOfRangeException, match="gone-0 is gone: it was read up to offset 5"):
             reader.latestOffset(start)
-        assert reader.latestOffset() == {"stays": {"0": 4}}, "as Spark 4.1 asks"
+        assert reader.latestOffset() == {"stays": {"0": 4}}, "as Spark 4.1 calls it"
     with planner(cluster, failOnDataLoss="false") as reader:
         assert reader.latestOffset(start) == {"stays": {"0": 4}}
 
@@ -56,13 +67,13 @@ def test_a_topic_is_gone_when_its_batch_is_planned_again(cluster: ThreadedCluste
     """As at the start of a query that was stopped before the batch was committed."""
     cluster.delete_topic("gone")
     batch = ({"gone": {"0": 5}, "stays": {"0": 1}}, {"gone": {"0": 9}, "stays": {"0": 4}})
-    told = "gone-0 is gone: it was to be read from offset 5 to 9"
-    with planner(cluster) as reader, pytest.raises(OffsetOutOfRangeException, match=told):
+    message = "gone-0 is gone: it was to be read from offset 5 to 9"
+    with planner(cluster) as reader, pytest.raises(OffsetOutOfRangeException, match=message):
         reader.partitions(*batch)
     with planner(cluster, failOnDataLoss="false") as reader:
         (left,) = reader.partitions(*batch)
     assert left.value == OffsetRange("stays", 0, 1, 4)
-    assert told in caplog.text
+    assert message in caplog.text
 
 
 def test_a_batch_waits_for_enough_offsets_but_not_for_ever(cluster: ThreadedCluster, monkeypatch: Any) -> None:
@@ -78,7 +89,9 @@ def test_a_batch_waits_for_enough_offsets_but_not_for_ever(cluster: ThreadedClus
         fill(cluster, "stays", 2, first=4)
         assert reader.latestOffset(first, limit) == first
         assert reader.reportLatestOffset() == {"gone": {"0": 0}, "stays": {"0": 6}}, "what is there is reported"
-        assert reader.latestOffset(first, limits.ReadAllAvailable())["stays"] == {"0": 6}, "as a trigger asks that ends"
+        assert reader.latestOffset(first, limits.ReadAllAvailable())["stays"] == {"0": 6}, (
+            "as a trigger calls it that ends"
+        )
         fill(cluster, "gone", 1)
         second = reader.latestOffset(first, limit)
         assert second == {"gone": {"0": 1}, "stays": {"0": 6}}

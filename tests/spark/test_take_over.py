@@ -63,14 +63,14 @@ async def test_tasks_wait_until_a_driver_has_taken_over_from_one_that_was_killed
     cluster: EmbeddedCluster, chosen: SinkOptions, faults: FaultScript
 ) -> None:
     outcomes = await attempts(chosen, 5, PARTS)
-    asked = asyncio.Event()
+    requested = asyncio.Event()
     async with open_drivers_ledger(chosen, "query", "killed") as killed:
         await killed.take_over()
         await killed.propose(Decision.of(5, outcomes, "killed"))
-        faults.on(ApiKey.OFFSET_FETCH, nth=3).call(asked.set)
+        faults.on(ApiKey.OFFSET_FETCH, nth=3).call(requested.set)
         waiting = asyncio.ensure_future(attempts(chosen, 5, OTHERWISE))
         async with open_drivers_ledger(chosen, "query", "new") as new:
-            await asked.wait()
+            await requested.wait()
             assert not waiting.done()
             await new.take_over()
             again = await waiting

@@ -41,7 +41,7 @@ async def write(chosen: SinkOptions, transactional_id: str | None = None) -> Non
             await producer.commit_transaction()
 
 
-def told(cluster: EmbeddedCluster) -> list[dict[str, Any]]:
+def logged(cluster: EmbeddedCluster) -> list[dict[str, Any]]:
     return [json.loads(record.value or b"") for record in cluster.log("log").records()]
 
 
@@ -58,7 +58,7 @@ async def test_a_topic_has_the_whole_log_when_the_task_is_done(
 ) -> None:
     more = {} if transactional_id is None else {"deliveryGuarantee": "exactly-once"}
     await write(options(cluster, "topic:log", **more), transactional_id)
-    assert sorted(event["event"] for event in told(cluster)) == sorted(WHOLE)
+    assert sorted(event["event"] for event in logged(cluster)) == sorted(WHOLE)
     assert stamped(cluster) == ROWS
 
 
@@ -76,7 +76,7 @@ async def test_lines_beyond_what_may_wait_are_counted(
 ) -> None:
     monkeypatch.setattr(module, "_CAPACITY", 500)
     await write(options(cluster, "topic:log"))
-    events = told(cluster)
+    events = logged(cluster)
     (lost,) = [event for event in events if event["event"] == "lost"]
     assert lost["count"] + len(events) - 1 == len(WHOLE)
     assert "lines of the delivery log could not be written to topic log" in caplog.text

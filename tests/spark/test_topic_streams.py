@@ -182,7 +182,7 @@ async def test_what_the_rows_raise_is_raised(cluster: EmbeddedCluster) -> None:
             await send_rows(producer, broken(), VALUE, "a", "here")
 
 
-async def test_columns_that_will_not_do_are_told(cluster: EmbeddedCluster) -> None:
+async def test_columns_that_will_not_do_are_refused(cluster: EmbeddedCluster) -> None:
     async with make_producer(cluster.bootstrap_servers) as producer:
         with pytest.raises(IllegalArgumentException, match="no such column"):
             await send_rows(producer, given(pa.record_batch({"other": ["x"]})), VALUE, "a", "here")

@@ -108,5 +108,5 @@ def test_the_next_start_ends_what_is_open() -> None:
     )
     for epoch in (5, 6):
         assert found.next_start(epoch).does.endswith(
-            "; commits 1 transactions of epoch 5; aborts 1 transactions that nobody has decided about"
+            "; commits 1 transactions of epoch 5; aborts 1 transactions without a decision"
         )

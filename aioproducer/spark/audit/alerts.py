@@ -1,4 +1,4 @@
-"""When to call somebody: what changes in the reports of a metrics topic.
+"""When to raise an alert: what changes in the reports of a metrics topic.
 
 Each producer judges by itself whether a figure is beyond its threshold, as ``health()`` does, because it knows its own
 configs. Here alerts say when that begins and when it is over, and which producers have fallen silent.
@@ -15,7 +15,7 @@ SILENT_AFTER = 3
 """Intervals without a report."""
 
 FORGOTTEN_AFTER_MS = 3_600_000
-"""Without a report: a producer that has been silent for this long is no longer waited for."""
+"""Without a report: a producer that has been silent for this long is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ def alerts(known: dict[str, Watched], reports: Iterable[Report], now_ms: int) ->
     """What is known after these reports, by instance, and the alerts. Producers that were closed, or have been silent
     for an hour, are forgotten."""
     known = dict(known)
-    told: list[Alert] = []
+    found: list[Alert] = []
     for report in sorted(reports, key=lambda report: (report.instance, report.number)):
         before = known.get(report.instance)
         if before is not None and report.number <= before.newest.number:
             continue  # the reporter's own producer may repeat one
-        told += _changes(before, report)
+        found += _changes(before, report)
         known[report.instance] = Watched(report, {finding.metric: finding.severity for finding in report.health})
         if report.last:
             del known[report.instance]
@@ -77,15 +77,22 @@ def alerts(known: dict[str, Watched], reports: Iterable[Report], now_ms: int) ->
         newest = watched.newest
         silent_ms = now_ms - newest.time_ms
         if watched.silent and silent_ms > FORGOTTEN_AFTER_MS:
-            told.append(
-                _alert(newest, SILENCE, Severity.CRITICAL, "not waited for any more", over=True, time_ms=now_ms)
+            found.append(
+                _alert(
+                    newest,
+                    SILENCE,
+                    Severity.CRITICAL,
+                    "forgotten after an hour without a report",
+                    over=True,
+                    time_ms=now_ms,
+                )
             )
             del known[instance]
         elif not watched.silent and silent_ms > SILENT_AFTER * newest.interval_ms:
             what = f"no report for {silent_ms / 1000:.0f} s, due every {newest.interval_ms / 1000:g} s"
-            told.append(_alert(newest, SILENCE, Severity.CRITICAL, what, time_ms=now_ms))
+            found.append(_alert(newest, SILENCE, Severity.CRITICAL, what, time_ms=now_ms))
             known[instance] = Watched(newest, watched.begun, silent=True)
-    return known, told
+    return known, found
 
 
 def _changes(before: Watched | None, report: Report) -> Iterable[Alert]:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aioproducer.admin import KafkaAdmin, ListOffsetsResultInfo, OffsetSpec, TopicDescription
 from aioproducer.admin.offsets import IsolationLevel
-from aioproducer.spark.audit.small import small_frame
+from aioproducer.spark.audit.local_frame import local_frame
 from aioproducer.types import TopicPartition
 
 BOUNDS_SCHEMA: Final = "topic string, partition int, first long, end long, stable_end long"
@@ -38,7 +38,7 @@ async def find_bounds(topics: Iterable[str], admin_config: Mapping[str, str]) ->
     async with KafkaAdmin.from_config(admin_config) as admin:
         partitions = await _partitions(admin, topics)
         firsts = await _offsets(admin, partitions, OffsetSpec.earliest(), "read_uncommitted")
-        # The stable end is asked first: otherwise a transaction that ends meanwhile would seem to end nowhere.
+        # The stable ends come first: otherwise a transaction that ends meanwhile would seem to end nowhere.
         stable_ends = await _offsets(admin, partitions, OffsetSpec.latest(), "read_committed")
         ends = await _offsets(admin, partitions, OffsetSpec.latest(), "read_uncommitted")
     return [Bound(*place, firsts[place], ends[place], stable_ends[place]) for place in partitions]
@@ -66,4 +66,4 @@ async def _offsets(
 
 def bounds_frame(spark: SparkSession, bounds: Sequence[Bound]) -> DataFrame:
     """As rules want them."""
-    return small_frame(spark, bounds, BOUNDS_SCHEMA)
+    return local_frame(spark, bounds, BOUNDS_SCHEMA)

@@ -24,7 +24,7 @@ class Evidence:
     """Of which is known when they were sent, and when they arrived."""
     transactional: int
     matched: int
-    """In transactions whose parts in several partitions can be told from those of other transactions."""
+    """In transactions whose parts in several partitions can be distinguished from those of other transactions."""
     has_log: bool
     """Any delivery log was given."""
     read_committed: bool
@@ -103,7 +103,7 @@ def checks(seen: Evidence, options: AuditOptions) -> list[Check]:
             (Kind.TORN, Kind.OPEN),
             seen.matched,
             seen.transactional,
-            "neither stamps nor the epochs of markers tell which parts belong together",
+            "neither stamps nor the epochs of markers show which parts belong together",
         ),
         Check(
             "readers of committed records get those, and no others",
@@ -117,7 +117,7 @@ def checks(seen: Evidence, options: AuditOptions) -> list[Check]:
             (Kind.LATE,),
             seen.timed,
             records,
-            "neither a delivery log nor stamps and the broker's timestamp tell how long they took",
+            "neither a delivery log nor stamps and the broker's timestamp show how long they took",
             optional=True,
         ),
         Check(

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import ONE_RECORD, findings_of
 from aioproducer.spark.audit.ledger import RECORD, write_digest
 from aioproducer.spark.audit.matching import matching
-from aioproducer.spark.audit.tell import ONE_RECORD, tell
 
 _CONTENT = ["topic", "content", "content_too"]
 
@@ -25,7 +25,7 @@ def equal_records(observations: DataFrame) -> DataFrame:
     several = compared.groupBy(*_CONTENT).agg(
         F.count("*").alias("equal"), F.min("record").alias("one"), F.max("record").alias("other")
     )
-    return tell(
+    return findings_of(
         matching(compared, several.where("one <> other").select(*_CONTENT, "equal"), _CONTENT),
         Kind.EQUAL,
         F.format_string("one of %d", "equal"),

@@ -9,14 +9,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
-from aioproducer.spark.audit.tell import tell
+from aioproducer.spark.audit.findings import findings_of
 
 TORN: Final = "torn"
 """The event for a line that is not an event: torn, or something else altogether."""
 
 _SCHEMA = (
-    "event string, stream string, counter long, time_ms long, topic string, partition int, offset long, "
-    "outcome string, error string, count long"
+    "event string, stream string, counter long, time_ms long, sent_ms long, topic string, partition int, offset long, "
+    "outcome string, count long"
 )
 
 
@@ -41,7 +41,7 @@ def incomplete_logs(events: DataFrame) -> DataFrame:
         F.coalesce(F.sum("count"), F.lit(0)).alias("lost"),
         F.count_if(F.col("event") == TORN).alias("torn"),
     )
-    return tell(
+    return findings_of(
         counted.where("lost + torn > 0"),
         Kind.INCOMPLETE_LOG,
         F.format_string("%d lines were lost, %d broke off", "lost", "torn"),

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Finding, Kind
+from aioproducer.spark.audit.findings import finding_of
+from aioproducer.spark.audit.local_frame import local_frame
 from aioproducer.spark.audit.options import AuditOptions
-from aioproducer.spark.audit.small import small_frame
 from aioproducer.spark.audit.summary import Found
-from aioproducer.spark.audit.tell import finding_of
 
 _PLACE: Final = "topic string, partition int, offset long"
 Place = tuple[str, int, int]
@@ -53,7 +53,7 @@ def _named(findings: Iterable[Finding], records: DataFrame) -> dict[Place, Row]:
     places = sorted({place for finding in findings if (place := _place(finding)) is not None})
     if not places:
         return {}
-    wanted = small_frame(records.sparkSession, places, _PLACE)
+    wanted = local_frame(records.sparkSession, places, _PLACE)
     columns = ("topic", "partition", "offset", "producer_id", "producer_epoch", "stream", "key")
     found = records.join(F.broadcast(wanted), ["topic", "partition", "offset"]).select(*columns)
     return {(row["topic"], row["partition"], row["offset"]): row for row in found.collect()}

@@ -14,8 +14,8 @@ class Kind(StrEnum):
 
     MISSING = "acknowledged and missing"
     MISPLACED = "acknowledged elsewhere"
-    RESURRECTED = "told as not sent, and there"
-    UNENDED = "neither acknowledged nor failed"
+    RESURRECTED = "reported as not sent, but present"
+    UNENDED = "never acknowledged and never failed"
     GAP = "gap"
     HOLE = "hole"
     DUPLICATE = "duplicate"
@@ -43,10 +43,10 @@ class Kind(StrEnum):
 _WARNINGS: Final = frozenset({Kind.OPEN, Kind.INCOMPLETE_LOG, Kind.LATE, Kind.SKEW, Kind.SPLIT_KEY})
 
 _MEANINGS: Final = {
-    Kind.MISSING: "The producer was told that the record is in the log, and it is nowhere.",
-    Kind.MISPLACED: "The record is in the log, but not where the producer was told.",
-    Kind.RESURRECTED: "The producer was told that the record cannot be in the log, and it is.",
-    Kind.UNENDED: "The producer was closed, and never said what became of the record.",
+    Kind.MISSING: "The broker acknowledged the record, and it is in none of the topics.",
+    Kind.MISPLACED: "The record is in the log, but not where the broker acknowledged it.",
+    Kind.RESURRECTED: "The record failed with an error that says it cannot be in the log, and it is.",
+    Kind.UNENDED: "The producer was closed, and its log has no outcome of the record.",
     Kind.GAP: "Numbers that a producer gave to its records follow each other, and some are not there.",
     Kind.HOLE: "Offsets follow each other, and some are not there.",
     Kind.DUPLICATE: "One and the same record is there more than once.",

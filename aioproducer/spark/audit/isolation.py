@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import findings_of
 from aioproducer.spark.audit.slices import PLACE
-from aioproducer.spark.audit.tell import tell
 from aioproducer.spark.audit.transactions import ABORTED, COMMITTED, NONE, OPEN
 
+GIVEN_COLUMNS: Final = ("topic", "partition", "batch")
+"""What is needed of the records that a reader of committed records was given."""
 
-def wrongly_read(outcomes: DataFrame, committed: DataFrame, bounds: DataFrame) -> DataFrame:
-    """``committed``: the batches, as far as a reader with isolation.level=read_committed was given them.
+
+def given(committed: DataFrame) -> DataFrame:
+    """How many records such a reader was given of each batch; ``committed`` has at least ``GIVEN_COLUMNS``."""
+    return (
+        committed.where("NOT batch.control")
+        .groupBy("topic", "partition", F.col("batch.baseOffset").alias("batch_offset"))
+        .agg(F.count("*").alias("given"))
+    )
+
+
+def wrongly_read(outcomes: DataFrame, read: DataFrame, bounds: DataFrame) -> DataFrame:
+    """``read``: how many records of each batch a reader with isolation.level=read_committed was ``given``.
 
     It may read no further in a partition than to ``stable_end`` of ``bounds``, where the first open transaction began
-    when it was asked. What was open then may have ended since, so that alone says what was to be read.
+    when the audit began. What was open then may have ended since, so that alone says what was to be read.
     """
-    read = committed.where("NOT control").select(*PLACE, F.col("records").alias("given"))
     compared = (
         outcomes.join(read, list(PLACE), "left")
         .join(F.broadcast(bounds.select("topic", "partition", "stable_end")), ["topic", "partition"])
         .withColumn("given", F.coalesce("given", F.lit(0)))
     )
-    aborted = tell(
+    aborted = findings_of(
         compared.where(F.col("outcome").isin(ABORTED, OPEN) & (F.col("given") > 0)),
         Kind.ABORTED_READ,
         F.format_string("of a transaction that is %s", "outcome"),
@@ -31,7 +44,7 @@ def wrongly_read(outcomes: DataFrame, committed: DataFrame, bounds: DataFrame) -
     )
     missed = F.col("records") - F.col("given")
     may_be_read = F.col("first_offset") < F.col("stable_end")
-    unread = tell(
+    unread = findings_of(
         compared.where(F.col("outcome").isin(COMMITTED, NONE) & may_be_read & (missed > 0)),
         Kind.UNREAD,
         F.format_string("%d of %d records were read", "given", "records"),

@@ -22,7 +22,7 @@ from aioproducer.spark.audit.checks import Evidence, checks
 from aioproducer.spark.audit.equal import equal_records
 from aioproducer.spark.audit.events import incomplete_logs
 from aioproducer.spark.audit.examples import found_in
-from aioproducer.spark.audit.isolation import wrongly_read
+from aioproducer.spark.audit.isolation import given, wrongly_read
 from aioproducer.spark.audit.keys import keys, split_keys
 from aioproducer.spark.audit.latencies import ACKNOWLEDGED, APPENDED, late_minutes, latencies
 from aioproducer.spark.audit.ledger import doubtful, ledger, with_several_copies
@@ -36,7 +36,7 @@ from aioproducer.spark.audit.producers import producers
 from aioproducer.spark.audit.records import missing_numbers, missing_records, wrong_records
 from aioproducer.spark.audit.sequences import wrong_sequences
 from aioproducer.spark.audit.slices import slices
-from aioproducer.spark.audit.spans import spans
+from aioproducer.spark.audit.spans import SPAN, compared, spans
 from aioproducer.spark.audit.summary import Row, Summary
 from aioproducer.spark.audit.tables import Tables
 from aioproducer.spark.audit.transactions import matchable, outcomes, parts, wrong_transactions
@@ -46,7 +46,7 @@ MINUTES: Final = 3000
 
 
 def _silent(step: str) -> None:
-    """Progress that nobody asked for."""
+    """Reports no progress."""
 
 
 def audit(
@@ -64,24 +64,26 @@ def audit(
 
     ``source``: all records of the topics with the columns of ``source_schema``, isolation.level=read_uncommitted.
     ``bounds``: of every partition, with the columns of ``BOUNDS_SCHEMA``. ``events``: from the producers' delivery
-    logs; without them, acknowledged records that are missing cannot be found. ``committed``: the same as ``source``,
-    read with isolation.level=read_committed up to ``stable_end``, for comparison. ``reports``: from a metrics topic,
-    for figures of windows.
+    logs; without them, acknowledged records that are missing cannot be found. ``committed``: the same records, with
+    ``GIVEN_COLUMNS``, read with isolation.level=read_committed up to ``stable_end``, for comparison. ``reports``: from
+    a metrics topic, for figures of windows.
     """
     tables = Tables(source.sparkSession, place, on_progress)
     observed = tables.keep("observations", observe(source))
-    told = None if events is None else tables.keep("events", events)
+    logged = None if events is None else tables.keep("events", events)
     bounds = tables.keep("bounds", bounds, files=1)
     all_slices = tables.keep("slices", slices(observed))
     all_batches = tables.keep("batches", batches(all_slices))
     ended = tables.keep("outcomes", outcomes(all_batches))
     records = observed.where("NOT control")
-    written = tables.keep("ledger", ledger(records, told, bounds, options))
+    all_spans = tables.keep("compared", compared(records, logged, bounds, options.now_ms))
+    not_in_order = all_spans.where("NOT in_order").select(*SPAN)
+    written = tables.keep("ledger", ledger(records, logged, bounds, not_in_order, options.now_ms))
     in_doubt = tables.keep("doubtful", doubtful(written))
-    by_span = tables.keep("spans", spans(written))
+    by_span = tables.keep("spans", spans(all_spans, written))
     all_keys = tables.keep("keys", keys(records))
     by_partition = tables.keep("partitions", partitions(ended, bounds), files=1)
-    by_minute = tables.keep("latencies", latencies(records, written), files=1)
+    by_minute = tables.keep("latencies", latencies(records, logged, bounds), files=1)
     by_producer = tables.keep("producers", producers(ended), files=1)
     transaction_parts = parts(ended)
 
@@ -91,14 +93,14 @@ def audit(
         wrong_transactions(transaction_parts, options),
         wrong_records(in_doubt, records),
         wrong_order(all_slices, records, with_several_copies(in_doubt)),
-        missing_numbers(by_span, written, told, options),
+        missing_numbers(by_span, written, logged, options),
         late_minutes(by_minute, options),
         skewed_partitions(by_partition, options),
     ]
-    if told is not None:
-        rules += [missing_records(in_doubt, told), incomplete_logs(told)]
+    if logged is not None:
+        rules += [missing_records(in_doubt, logged), incomplete_logs(logged)]
     if committed is not None:
-        read = tables.keep("read_committed", batches(slices(observe(committed))))
+        read = tables.keep("read_committed", given(committed))
         rules.append(wrongly_read(ended, read, bounds))
     if options.unique:
         rules.append(equal_records(records))
@@ -129,7 +131,7 @@ def audit(
         timed=_timed(by_minute),
         transactional=sum(row["records"] for row in transactions.values()),
         matched=_sum(transaction_parts.where(matchable()), "records"),
-        has_log=told is not None,
+        has_log=logged is not None,
         read_committed=committed is not None,
     )
     return Summary(

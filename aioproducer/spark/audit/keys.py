@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
-from aioproducer.spark.audit.tell import tell
+from aioproducer.spark.audit.findings import findings_of
 
 
 def keys(observations: DataFrame) -> DataFrame:
@@ -20,7 +20,7 @@ def keys(observations: DataFrame) -> DataFrame:
 
 def split_keys(keys: DataFrame) -> DataFrame:
     """Keys in more than one partition."""
-    return tell(
+    return findings_of(
         keys.where("low < high"),
         Kind.SPLIT_KEY,
         F.format_string("in partitions %d and %d, for example", "low", "high"),

@@ -8,23 +8,23 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import findings_of
 from aioproducer.spark.audit.options import QUANTILES, AuditOptions, quantile_name
-from aioproducer.spark.audit.tell import tell
 
 APPENDED: Final = "appended"
 """From the stamp to the timestamp that the broker gave the record."""
 ACKNOWLEDGED: Final = "acknowledged"
-"""From sent to acked, by the delivery log; for all topics together."""
+"""From the stamp to the acknowledgement, by the delivery log; for all topics together."""
 
 _MINUTE: Final = 60_000
 _GROUP: Final = ("topic", "what", "minute_ms")
 
 
-def latencies(observations: DataFrame, ledger: DataFrame | None) -> DataFrame:
+def latencies(observations: DataFrame, events: DataFrame | None = None, bounds: DataFrame | None = None) -> DataFrame:
     """topic (null: all), what, minute_ms, records, and milliseconds: p50, p95, p99, p100.
 
     From one second on, milliseconds are rounded up to tens. Records with their producer's own timestamp do not show
-    when they were appended.
+    when they were appended. Of ``events``, those of topics in ``bounds`` count.
     """
     taken = observations.where("appended AND sent_ms IS NOT NULL").select(
         "topic",
@@ -32,14 +32,17 @@ def latencies(observations: DataFrame, ledger: DataFrame | None) -> DataFrame:
         "sent_ms",
         (F.col("timestamp_ms") - F.col("sent_ms")).alias("took"),
     )
-    if ledger is not None:
-        acknowledged = ledger.where("acked_ms IS NOT NULL AND sent_ms IS NOT NULL").select(
-            F.lit(None).cast("string").alias("topic"),
-            F.lit(ACKNOWLEDGED).alias("what"),
-            "sent_ms",
-            (F.col("acked_ms") - F.col("sent_ms")).alias("took"),
+    if events is not None and bounds is not None:
+        audited = F.broadcast(bounds.select("topic").distinct())
+        acknowledged = events.where("event = 'acked' AND sent_ms IS NOT NULL").join(audited, "topic", "left_semi")
+        taken = taken.unionByName(
+            acknowledged.select(
+                F.lit(None).cast("string").alias("topic"),
+                F.lit(ACKNOWLEDGED).alias("what"),
+                "sent_ms",
+                (F.col("time_ms") - F.col("sent_ms")).alias("took"),
+            )
         )
-        taken = taken.unionByName(acknowledged)
     return _quantiles(taken)
 
 
@@ -66,7 +69,7 @@ def _if_reached(quantile: float) -> Column:
 
 def late_minutes(latencies: DataFrame, options: AuditOptions) -> DataFrame:
     """Minutes in which more than one record of a hundred took too long."""
-    return tell(
+    return findings_of(
         latencies.where(F.col("p99") > options.latency_ms),
         Kind.LATE,
         F.format_string(

@@ -1,4 +1,4 @@
-"""What was reported about each stamped record, and what is there: one row for each number of each stream.
+"""What was logged about single stamped records, and what is there: one row for each number of a stream.
 
 | column | type | |
 |---|---|---|
@@ -9,9 +9,10 @@
 | sent, acked, not_sent, unknown | boolean | whether its log has an event of this kind |
 | due | boolean | it was acknowledged, and must still be there |
 | acked_place | long | the digest of the place that was acknowledged; null if unknown |
-| sent_ms, acked_ms | long | when, by the log |
+| sent_ms | long | when, by the log |
 
-Everything that is kept for a record has a fixed size: names are looked up again only for findings.
+It has the records of those spans in which something is not as it should be (``spans.py``). Everything that is kept for
+a record has a fixed size: names are looked up again only for findings.
 """
 
 from __future__ import annotations
@@ -21,27 +22,30 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from aioproducer.spark.audit.options import AuditOptions
+from aioproducer.spark.audit.logged import logged_records
+from aioproducer.spark.audit.matching import matching
+from aioproducer.spark.audit.spans import SPAN, span
 
 RECORD: Final = ("stream", "counter")
 _EVENTS: Final = ("sent", "acked", "not_sent", "unknown")
 _FLAGS: Final = {name: 1 << bit for bit, name in enumerate((*_EVENTS, "due"))}
-_TOLD: Final = {"flags": "int", "acked_place": "long", "sent_ms": "long", "acked_ms": "long"}
+_LOGGED: Final = {"flags": "int", "acked_place": "long", "sent_ms": "long"}
 
 
-def ledger(observations: DataFrame, events: DataFrame | None, bounds: DataFrame, options: AuditOptions) -> DataFrame:
-    """The rows of all records that are stamped, or that ``events`` has for a topic in ``bounds``."""
+def ledger(
+    observations: DataFrame, events: DataFrame | None, bounds: DataFrame, wanted: DataFrame, now_ms: int
+) -> DataFrame:
+    """The rows of the ``wanted`` spans: stamped records, and those that ``events`` has for topics in ``bounds``."""
     rows = observations.where("stream IS NOT NULL AND counter IS NOT NULL").select(
         *RECORD,
         place_digest().alias("place"),
         write_digest().alias("write"),
-        *(F.lit(None).cast(kind).alias(name) for name, kind in _TOLD.items()),
+        *(F.lit(None).cast(kind).alias(name) for name, kind in _LOGGED.items()),
     )
     if events is not None:
-        rows = rows.unionByName(_told(events, bounds, options), allowMissingColumns=True)
-    # Rows move before they are put together: where they are, hardly two of them are about the same record.
-    one = rows.repartition(*RECORD).groupBy(*RECORD)
-    told = one.agg(
+        rows = rows.unionByName(_logged(logged_records(events, bounds, now_ms)), allowMissingColumns=True)
+    by_record = matching(rows.withColumn("span", span()), wanted, SPAN).groupBy(*SPAN, "counter")
+    found = by_record.agg(
         F.count("place").alias("copies"),
         F.min("place").alias("first_place"),
         F.max("place").alias("last_place"),
@@ -50,10 +54,9 @@ def ledger(observations: DataFrame, events: DataFrame | None, bounds: DataFrame,
         F.coalesce(F.bit_or("flags"), F.lit(0)).alias("flags"),
         F.max("acked_place").alias("acked_place"),
         F.min("sent_ms").alias("sent_ms"),
-        F.min("acked_ms").alias("acked_ms"),
     )
     flags = {name: F.col("flags").bitwiseAND(bit) != 0 for name, bit in _FLAGS.items()}
-    return told.withColumns(flags).drop("flags")
+    return found.withColumns(flags).drop("span", "flags")
 
 
 def place_digest() -> Column:
@@ -67,27 +70,16 @@ def write_digest() -> Column:
     return F.when(F.col("sequence").isNull(), place_digest()).otherwise(sequenced)
 
 
-def _told(events: DataFrame, bounds: DataFrame, options: AuditOptions) -> DataFrame:
-    """What the log says of records of these topics."""
-    topics = F.broadcast(bounds.select("topic").distinct())
-    first = F.broadcast(bounds.select("topic", "partition", "first"))
+def _logged(records: DataFrame) -> DataFrame:
+    """The rows of what the logs say."""
     acked = F.col("event") == "acked"
-    # What was before the first offset may have been deleted properly; for an unknown offset nobody can tell.
-    kept = F.when(F.col("offset") < 0, F.col("first") == 0).otherwise(F.col("offset") >= F.col("first"))
-    due = acked & F.coalesce(kept, F.lit(True)) & (F.col("time_ms") < options.now_ms)
     event = F.when(F.col("event") == "failed", F.col("outcome")).otherwise(F.col("event"))
     flag = F.coalesce(*(F.when(event == name, F.lit(_FLAGS[name])) for name in _EVENTS), F.lit(0))
-    return (
-        events.where("counter IS NOT NULL AND event IN ('sent', 'acked', 'failed')")
-        .join(topics, "topic", "left_semi")
-        .join(first, ["topic", "partition"], "left")
-        .select(
-            *RECORD,
-            (flag + F.when(due, _FLAGS["due"]).otherwise(0)).alias("flags"),
-            F.when(acked & (F.col("offset") >= 0), place_digest()).alias("acked_place"),
-            F.when(F.col("event") == "sent", F.col("time_ms")).alias("sent_ms"),
-            F.when(acked, F.col("time_ms")).alias("acked_ms"),
-        )
+    return records.where("audited").select(
+        *RECORD,
+        (flag + F.when(F.col("due"), _FLAGS["due"]).otherwise(0)).alias("flags"),
+        F.when(acked & (F.col("offset") >= 0), place_digest()).alias("acked_place"),
+        F.when(F.col("event") == "sent", F.col("time_ms")).alias("sent_ms"),
     )
 
 

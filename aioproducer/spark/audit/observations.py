@@ -14,6 +14,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
@@ -22,12 +25,19 @@ from aioproducer.delivery_log import COUNTER_HEADER, SENT_HEADER, STREAM_HEADER
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.source_schema import COLUMNS
 
-_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "headers", "batch")
+_STAMPS: Final = (STREAM_HEADER, COUNTER_HEADER, SENT_HEADER)
+"""In the order in which a DeliveryLog adds them."""
+
+_COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "headers", "batch")
 
 
 def source_schema(*, values: bool) -> StructType:
     """The columns to read from the source; values are large, and only needed to compare contents."""
-    names = (*_COLUMNS, "value") if values else _COLUMNS
+    return schema_of((*_COLUMNS, "value") if values else _COLUMNS)
+
+
+def schema_of(names: Sequence[str]) -> StructType:
+    """Some columns of the source."""
     return StructType([StructField(name, COLUMNS[name]) for name in names])
 
 
@@ -63,13 +73,25 @@ def observe(source: DataFrame) -> DataFrame:
             F.when(~control, digest).cast("long").alias(f"content{more}")
             for digest, more in zip(content, ("", "_too"), strict=True)
         ),
-        stamp(STREAM_HEADER).cast("string").alias("stream"),
-        stamp(COUNTER_HEADER).cast("string").try_cast("long").alias("counter"),
-        stamp(SENT_HEADER).cast("string").try_cast("long").alias("sent_ms"),
+        _stamp(STREAM_HEADER).cast("string").alias("stream"),
+        _stamp(COUNTER_HEADER).cast("string").try_cast("long").alias("counter"),
+        _stamp(SENT_HEADER).cast("string").try_cast("long").alias("sent_ms"),
     )
 
 
-def stamp(name: str) -> Column:
-    """The value of the last header of this name; null if there is none."""
+def _stamp(name: str) -> Column:
+    """The value of the last header of this name; null if there is none.
+
+    A DeliveryLog that is the last interceptor leaves its stamps at the end. Only stamps elsewhere are searched for,
+    because that takes Spark much longer.
+    """
+    at_end = F.lit(True)
+    for place, stamp in enumerate(_STAMPS):
+        at_end = at_end & (_from_end(place)["key"] == stamp)
     named = F.filter("headers", lambda header: header["key"] == name)
-    return F.get(named, F.size(named) - 1)["value"]
+    searched = F.try_element_at(named, F.lit(-1))
+    return F.when(at_end, _from_end(_STAMPS.index(name))["value"]).otherwise(searched["value"])
+
+
+def _from_end(place: int) -> Column:
+    return F.try_element_at("headers", F.lit(place - len(_STAMPS)))

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import findings_of
 from aioproducer.spark.audit.frames import rows_before
-from aioproducer.spark.audit.tell import tell
 
 
 def wrong_offsets(batches: DataFrame, bounds: DataFrame) -> DataFrame:
@@ -32,7 +32,7 @@ def wrong_offsets(batches: DataFrame, bounds: DataFrame) -> DataFrame:
 
 def _between(read: DataFrame) -> DataFrame:
     missing = F.col("begin") - F.col("read")
-    holes = tell(
+    holes = findings_of(
         read.where(missing > 0),
         Kind.HOLE,
         F.format_string("offset %d follows %d", "begin", F.col("read") - 1),
@@ -42,7 +42,7 @@ def _between(read: DataFrame) -> DataFrame:
     )
     twice = F.least("read", "end") - F.col("begin")
     return holes.unionByName(
-        tell(
+        findings_of(
             read.where((F.col("begin") < F.col("read")) & (twice > 0)),
             Kind.DUPLICATE,
             F.lit("these offsets were read twice"),
@@ -56,7 +56,7 @@ def _between(read: DataFrame) -> DataFrame:
 def _within(spans: DataFrame) -> DataFrame:
     """Batches with fewer or more records than offsets."""
     missing = F.col("end") - F.col("begin") - F.col("records")
-    return tell(
+    return findings_of(
         spans.where(missing != 0),
         F.when(missing > 0, Kind.HOLE.value).otherwise(Kind.DUPLICATE.value),
         F.format_string("%d records are there between these offsets", "records"),

@@ -1,4 +1,4 @@
-"""What an audit is told besides its data."""
+"""What an audit needs to know besides its data."""
 
 from __future__ import annotations
 

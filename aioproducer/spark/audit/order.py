@@ -6,11 +6,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import ONE_RECORD, findings_of
 from aioproducer.spark.audit.frames import rows_before
 from aioproducer.spark.audit.ledger import RECORD
 from aioproducer.spark.audit.matching import matching
 from aioproducer.spark.audit.slices import SLICE
-from aioproducer.spark.audit.tell import ONE_RECORD, tell
 
 
 def wrong_order(slices: DataFrame, observations: DataFrame, several: DataFrame) -> DataFrame:
@@ -35,7 +35,7 @@ def wrong_order(slices: DataFrame, observations: DataFrame, several: DataFrame) 
         .withColumn("seen", F.greatest("reached", F.max("counter").over(within)))
         .where("counter < seen")
     )
-    return tell(
+    return findings_of(
         behind.join(several.hint("merge"), list(RECORD), "left_anti"),
         Kind.REORDERED,
         F.format_string("number %d comes after %d", "counter", "seen"),

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import findings_of
 from aioproducer.spark.audit.options import AuditOptions
-from aioproducer.spark.audit.tell import tell
 
 
 def partitions(outcomes: DataFrame, bounds: DataFrame) -> DataFrame:
@@ -29,7 +29,7 @@ def skewed_partitions(partitions: DataFrame, options: AuditOptions) -> DataFrame
         "times",
         F.try_divide("records", F.avg("records").over(topic)),  # NULL for a topic without records
     )
-    return tell(
+    return findings_of(
         compared.where((F.col("times") > options.skew) & (F.col("all") >= options.skew_records)),
         Kind.SKEW,
         F.format_string("%.1f times the records of the average partition", "times"),

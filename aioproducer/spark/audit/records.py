@@ -1,4 +1,4 @@
-"""What the ledger says about single records: missing, elsewhere, twice, there though told not sent, never ended."""
+"""What the ledger says about single records: missing, elsewhere, twice, present but reported as not sent, unended."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.events import TORN
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import ONE_RECORD, findings_of
 from aioproducer.spark.audit.ledger import RECORD, elsewhere, without_end
 from aioproducer.spark.audit.matching import matching
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.spans import SPAN, span
-from aioproducer.spark.audit.tell import ONE_RECORD, tell
 
 
 def wrong_records(doubtful: DataFrame, observations: DataFrame) -> DataFrame:
@@ -26,7 +26,7 @@ def wrong_records(doubtful: DataFrame, observations: DataFrame) -> DataFrame:
     wrong = doubtful.select(*RECORD, "copies", F.array_compact(F.array(*named)).alias("kinds"))
     copies = observations.select("topic", "partition", "offset", "producer_id", "producer_epoch", "key", *RECORD)
     found = matching(copies, wrong.where(F.size("kinds") > 0), RECORD).select("*", F.explode("kinds").alias("kind"))
-    return tell(
+    return findings_of(
         found,
         F.col("kind"),
         F.format_string("one of %d", "copies"),
@@ -38,11 +38,11 @@ def missing_records(doubtful: DataFrame, events: DataFrame) -> DataFrame:
     """Records that were acknowledged and are nowhere; and records of closed producers that never ended."""
     missing = doubtful.where("due AND copies = 0").select(*RECORD)
     acked = events.where("event = 'acked'").select(*RECORD, "topic", "partition", "offset", "time_ms")
-    told = F.format_string("acknowledged at %s UTC", F.timestamp_millis("time_ms").cast("string"))
+    acknowledged = F.format_string("acknowledged at %s UTC", F.timestamp_millis("time_ms").cast("string"))
     offset = F.when(F.col("offset") >= 0, F.col("offset"))
     numbers = {"first_counter": "counter", "last_counter": "counter"}
-    lost = tell(
-        matching(acked, missing, RECORD), Kind.MISSING, told, first_offset=offset, last_offset=offset, **numbers
+    lost = findings_of(
+        matching(acked, missing, RECORD), Kind.MISSING, acknowledged, first_offset=offset, last_offset=offset, **numbers
     )
     return lost.unionByName(_unended(doubtful, events))
 
@@ -56,7 +56,7 @@ def _unended(doubtful: DataFrame, events: DataFrame) -> DataFrame:
         .join(closed.hint("merge"), "stream", "left_semi")
         .join(F.broadcast(gaps), F.lit(True), "left_anti")
     )
-    return tell(
+    return findings_of(
         found,
         Kind.UNENDED,
         F.format_string("sent at %s UTC", F.timestamp_millis("sent_ms").cast("string")),
@@ -66,7 +66,7 @@ def _unended(doubtful: DataFrame, events: DataFrame) -> DataFrame:
 
 
 def missing_numbers(spans: DataFrame, ledger: DataFrame, events: DataFrame | None, options: AuditOptions) -> DataFrame:
-    """Gaps in the numbers of streams without a log: the missing records failed or were lost; only a log can tell.
+    """Gaps in the numbers of streams without a log: the missing records failed or were lost; only a log shows which.
 
     Gaps between spans come from the spans alone; numbers are looked at only in spans that are not complete.
     """
@@ -83,7 +83,7 @@ def missing_numbers(spans: DataFrame, ledger: DataFrame, events: DataFrame | Non
     within = matching(numbers, torn, SPAN).select(
         "stream", "counter", F.lag("counter").over(Window.partitionBy(*SPAN).orderBy("counter")).alias("before")
     )
-    return tell(
+    return findings_of(
         between.unionByName(within).where("counter > before + 1"),
         Kind.GAP,
         F.format_string("numbers from %d to %d are in none of the topics", F.col("before") + 1, F.col("counter") - 1),

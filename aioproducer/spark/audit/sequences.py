@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import findings_of
 from aioproducer.spark.audit.frames import rows_before
 from aioproducer.spark.audit.slices import SEQUENCES
-from aioproducer.spark.audit.tell import tell
 
 _PRODUCER = ("topic", "partition", "producer_id")
 _EPOCH = (*_PRODUCER, "producer_epoch")
@@ -37,23 +37,23 @@ def wrong_sequences(batches: DataFrame, bounds: DataFrame, went_by: DataFrame | 
     )
     sequence = F.pmod(F.col("position"), F.lit(SEQUENCES))
     missing = F.col("position") - F.col("due")
-    gaps = tell(
+    gaps = findings_of(
         placed.where(missing > 0),
         Kind.GAP,
         F.format_string("sequence %d where %d was due", sequence, F.pmod(F.col("due"), F.lit(SEQUENCES))),
-        # What is there is the batch behind the gap: it is told where it begins, and no more.
+        # Only the batch behind the gap is there: the finding says where it begins, and no more.
         last_offset="first_offset",
         first_counter=F.lit(None),
         last_counter=F.lit(None),
         records=missing,
     )
-    duplicates = tell(
+    duplicates = findings_of(
         placed.where("twice > 0"),
         Kind.DUPLICATE,
         F.format_string("%d records from sequence %d on are there once more", "twice", sequence),
         records="twice",
     )
-    late = tell(
+    late = findings_of(
         placed.where("twice <= 0 AND position < seen"),
         Kind.REORDERED,
         F.format_string("sequence %d comes after %d", sequence, F.pmod(F.col("seen") - 1, F.lit(SEQUENCES))),
@@ -91,7 +91,7 @@ def _positions(batches: DataFrame) -> DataFrame:
 def _old_epochs(batches: DataFrame) -> DataFrame:
     """Batches of an epoch that had ended: their writer should have been fenced."""
     before = rows_before(Window.partitionBy(*_PRODUCER).orderBy("first_offset"))
-    return tell(
+    return findings_of(
         batches.withColumn("newest", F.max("producer_epoch").over(before)).where("producer_epoch < newest"),
         Kind.REORDERED,
         F.format_string("epoch %d writes after epoch %d", "producer_epoch", "newest"),

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from aioproducer.spark import register
 from aioproducer.spark.audit.bounds import Bound
-from aioproducer.spark.audit.observations import source_schema
+from aioproducer.spark.audit.isolation import GIVEN_COLUMNS
+from aioproducer.spark.audit.observations import schema_of, source_schema
 from aioproducer.spark.offset_plan import Offsets, to_json
 
 
@@ -24,16 +26,18 @@ class Source:
 
     def records(self, bounds: Sequence[Bound], *, values: bool = False) -> DataFrame:
         """All records within the bounds, including the markers of transactions."""
-        return self._within(bounds, {bound.place: bound.end for bound in bounds}, "read_uncommitted", values=values)
+        ends = {bound.place: bound.end for bound in bounds}
+        return self._within(bounds, ends, "read_uncommitted", source_schema(values=values))
 
     def committed_records(self, bounds: Sequence[Bound]) -> DataFrame:
         """What a reader of committed records gets of them, up to the first open transaction."""
-        return self._within(bounds, {bound.place: bound.stable_end for bound in bounds}, "read_committed", values=False)
+        ends = {bound.place: bound.stable_end for bound in bounds}
+        return self._within(bounds, ends, "read_committed", schema_of(GIVEN_COLUMNS))
 
-    def _within(self, bounds: Sequence[Bound], ends: Offsets, level: str, *, values: bool) -> DataFrame:
+    def _within(self, bounds: Sequence[Bound], ends: Offsets, level: str, schema: StructType) -> DataFrame:
         topics = sorted({bound.topic for bound in bounds})
         return (
-            self._with_batches(self._spark.read, topics, values=values)
+            self._with_batches(self._spark.read, topics, schema)
             .option("startingOffsets", json.dumps(to_json({bound.place: bound.first for bound in bounds})))
             .option("endingOffsets", json.dumps(to_json(ends)))
             .option("kafka.isolation.level", level)
@@ -46,17 +50,17 @@ class Source:
 
     def record_stream(self, topics: Sequence[str], start: str) -> DataFrame:
         """The records of topics as they arrive, from ``earliest`` or ``latest`` on."""
-        reader = self._with_batches(self._spark.readStream, topics, values=False)
+        reader = self._with_batches(self._spark.readStream, topics, source_schema(values=False))
         return reader.option("startingOffsets", start).load()
 
     def value_stream(self, topic: str, start: str) -> DataFrame:
         """The values of a topic's records as they arrive."""
         return self._values(self._spark.readStream, topic).option("startingOffsets", start).load()
 
-    def _with_batches(self, reader: Any, topics: Sequence[str], *, values: bool) -> Any:
+    def _with_batches(self, reader: Any, topics: Sequence[str], schema: StructType) -> Any:
         reader = reader.format("aioproducer").options(**self._options).option("subscribe", ",".join(topics))
         reader = reader.option("includeHeaders", True).option("includeBatch", True)
-        return reader.schema(source_schema(values=values))
+        return reader.schema(schema)
 
     def _values(self, reader: Any, topic: str) -> Any:
         reader = reader.format("aioproducer").options(**self._options).option("subscribe", topic)

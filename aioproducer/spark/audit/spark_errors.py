@@ -1,4 +1,4 @@
-"""Errors of Spark's as people can read them: a line, without the stacks of two languages."""
+"""Spark's errors in one readable line, without the stack traces of two languages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 SPARK_ERRORS = (PySparkException, Py4JError)
 _TRACEBACK = "Traceback (most recent call last):"
 _OF_JAVA = ": "
-"""What begins the second line of an error that Py4J has passed on; the first tells what was called."""
+"""What begins the second line of an error that Py4J has passed on; the first names what was called."""
 
 
 def explained(error: BaseException) -> str:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.batches import batches
 from aioproducer.spark.audit.finding import Finding
+from aioproducer.spark.audit.findings import finding_of
 from aioproducer.spark.audit.latencies import late_minutes, latencies
 from aioproducer.spark.audit.ledger import RECORD
 from aioproducer.spark.audit.observations import observe
@@ -23,7 +24,6 @@ from aioproducer.spark.audit.order import wrong_order
 from aioproducer.spark.audit.sequences import wrong_sequences
 from aioproducer.spark.audit.slices import slices
 from aioproducer.spark.audit.tails import KeptTails, Tails, after
-from aioproducer.spark.audit.tell import finding_of
 from aioproducer.timing.clock import Clock, SystemClock
 
 MICRO_BATCH = "micro_batch"
@@ -44,7 +44,7 @@ def judge(
             wrong_offsets(batches, tails.bounds),
             wrong_sequences(batches, anywhere, tails.batches),
             wrong_order(slices.unionByName(known), records, nothing),
-            late_minutes(latencies(records, None), options),
+            late_minutes(latencies(records), options),
         ],
     )
 

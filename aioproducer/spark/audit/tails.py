@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from aioproducer.spark.audit import sequences
 from aioproducer.spark.audit.batches import batches
+from aioproducer.spark.audit.local_frame import local_frame
 from aioproducer.spark.audit.observations import observe, source_schema
 from aioproducer.spark.audit.slices import slices
-from aioproducer.spark.audit.small import small_frame
 
 FORGOTTEN_AFTER_MS: Final = 86_400_000
 """How long a producer that writes nothing is remembered: as long as by brokers (producer.id.expiration.ms), which then
@@ -35,9 +35,9 @@ def no_tails(spark: SparkSession) -> Tails:
     columns = (F.lit(None).cast(field.dataType).alias(field.name) for field in source_schema(values=False))
     of_nothing = slices(observe(spark.range(0).select(*columns)))
     return Tails(
-        small_frame(spark, [], "topic string, partition int, first long, end long"),
-        small_frame(spark, [], _seen(batches(of_nothing), 0).schema),
-        small_frame(spark, [], _seen(of_nothing, 0).schema),
+        local_frame(spark, [], "topic string, partition int, first long, end long"),
+        local_frame(spark, [], _seen(batches(of_nothing), 0).schema),
+        local_frame(spark, [], _seen(of_nothing, 0).schema),
     )
 
 

@@ -3,7 +3,7 @@
 A marker in a partition ends everything that its producer wrote there before. If the marker has a higher epoch than what
 it ends, the epoch identifies the transaction in all partitions (so with transaction.version 2, and if a transaction was
 fenced or timed out). Otherwise its parts are recognised by the counters of their stamps, which overlap, because a
-producer has one transaction at a time. Without stamps they cannot be told from parts of other transactions.
+producer has one transaction at a time. Without stamps nothing distinguishes them from parts of other transactions.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.findings import findings_of
 from aioproducer.spark.audit.frames import rows_before
 from aioproducer.spark.audit.options import AuditOptions
-from aioproducer.spark.audit.tell import tell
 
 COMMITTED: Final = "committed"
 ABORTED: Final = "aborted"
@@ -80,7 +80,7 @@ def wrong_transactions(parts: DataFrame, options: AuditOptions) -> DataFrame:
     """Torn transactions, and those open for too long. Younger ones may be about to end."""
     may_be_open = options.now_ms - options.transaction_ms
     settled = parts.where((F.col("outcome") != OPEN) | (F.col("last_ms") < may_be_open))
-    left_open = tell(
+    left_open = findings_of(
         settled.where(F.col("outcome") == OPEN),
         Kind.OPEN,
         F.format_string("no marker since %s UTC", F.timestamp_millis("last_ms").cast("string")),
@@ -95,7 +95,7 @@ def _torn(parts: DataFrame) -> DataFrame:
     counts = [F.count_if(F.col("outcome") == outcome).alias(outcome) for outcome in (COMMITTED, ABORTED, OPEN)]
     torn = numbered.groupBy(*transaction).agg(*counts, F.count_distinct("outcome").alias("ways")).where("ways > 1")
     words = "this part is %s; of all its parts %d are committed, %d aborted, %d open"
-    return tell(
+    return findings_of(
         numbered.join(torn, transaction),
         Kind.TORN,
         F.format_string(words, "outcome", COMMITTED, ABORTED, OPEN),

@@ -38,16 +38,16 @@ class ProducerWatch:
 
     def take(self, source: DataFrame, number: int) -> None:
         """The values of the records that came."""
-        self._go_on([report_of(row) for row in metrics_reports(source).collect()])
+        self._judge([report_of(row) for row in metrics_reports(source).collect()])
 
     def look(self) -> None:
-        """Whether somebody has fallen silent."""
-        self._go_on([])
+        """Raises the alerts for producers that have fallen silent."""
+        self._judge([])
 
-    def _go_on(self, reports: Sequence[Report]) -> None:
+    def _judge(self, reports: Sequence[Report]) -> None:
         with self._one_at_a_time:
-            self._known, told = alerts(self._known, reports, round(time.time() * 1000) - self._lag_ms)
-        for alert in told:
+            self._known, changes = alerts(self._known, reports, round(time.time() * 1000) - self._lag_ms)
+        for alert in changes:
             self._on_alert(alert)
 
 

@@ -12,8 +12,8 @@ def report(number: int, *health: HealthFinding, instance: str = "i", last: bool 
     return Report("orders", instance, number, number * 1000, 1000, last, health)
 
 
-def told(*rounds: list[Report], now_ms: int = 0) -> list[list[Alert]]:
-    """What is told after each round."""
+def raised(*rounds: list[Report], now_ms: int = 0) -> list[list[Alert]]:
+    """The alerts after each round."""
     known: dict[str, Watched] = {}
     found = []
     for reports in rounds:
@@ -26,9 +26,9 @@ def shown(found: list[Alert]) -> list[tuple[str, bool]]:
     return [(alert.metric, alert.over) for alert in found]
 
 
-def test_a_finding_is_told_when_it_begins_and_when_it_is_over() -> None:
+def test_a_finding_raises_an_alert_when_it_begins_and_when_it_is_over() -> None:
     rounds = [report(0)], [report(1, FULL)], [report(2, FULL, LOSING)], [report(3, LOSING)], [report(4)]
-    first, begun, another, over, at_last = told(*map(list, rounds))
+    first, begun, another, over, at_last = raised(*map(list, rounds))
     assert first == []
     assert shown(begun) == [(FULL.metric, False)]
     assert str(begun[0]) == "WARNING: orders: buffer-available-bytes: 1 (threshold 10): help the brokers"
@@ -38,18 +38,18 @@ def test_a_finding_is_told_when_it_begins_and_when_it_is_over() -> None:
 
 
 def test_reports_come_in_any_order_and_more_than_once() -> None:
-    at_once, again = told([report(2), report(0, FULL), report(1, FULL)], [report(1, FULL)])
+    at_once, again = raised([report(2), report(0, FULL), report(1, FULL)], [report(1, FULL)])
     assert shown(at_once) == [(FULL.metric, False), (FULL.metric, True)]
     assert again == []
 
 
-def test_a_finding_that_gets_worse_is_told_again() -> None:
+def test_a_finding_that_gets_worse_raises_another_alert() -> None:
     worse = HealthFinding(FULL.metric, 0.0, 10.0, Severity.CRITICAL, "now")
-    _, found = told([report(0, FULL)], [report(1, worse)])
+    _, found = raised([report(0, FULL)], [report(1, worse)])
     assert [alert.severity for alert in found] == [Severity.CRITICAL]
 
 
-def test_silence_is_told_once_and_its_end() -> None:
+def test_silence_raises_one_alert_and_its_end_another() -> None:
     known, none = alerts({}, [report(0)], 3000)
     assert none == []
     known, silent = alerts(known, [], 3001)
@@ -68,7 +68,7 @@ def test_who_is_silent_for_an_hour_is_forgotten() -> None:
     assert shown(silent) == [(SILENCE, False)]
     known, over = alerts(known, [], FORGOTTEN_AFTER_MS + 1)
     assert (known, shown(over)) == ({}, [(SILENCE, True)])
-    assert over[0].what == "not waited for any more"
+    assert over[0].what == "forgotten after an hour without a report"
 
 
 def test_a_producer_that_was_closed_is_not_missed() -> None:
@@ -80,6 +80,6 @@ def test_a_producer_that_was_closed_is_not_missed() -> None:
     assert alerts(known, [], 10**9) == ({}, [])
 
 
-def test_producers_of_one_name_are_told_apart() -> None:
-    (found,) = told([report(0, FULL), report(0, instance="another")])
+def test_producers_of_one_name_are_distinguished() -> None:
+    (found,) = raised([report(0, FULL), report(0, instance="another")])
     assert shown(found) == [(FULL.metric, False)]

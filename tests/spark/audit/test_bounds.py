@@ -1,4 +1,4 @@
-"""What is asked of a cluster before an audit begins. Needs PySpark's classes, and no session."""
+"""What an audit looks up in a cluster before it begins. Needs PySpark's classes, and no session."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.conformance
 
 
 def run_worker(work: Work, until: int, *, kill: bool) -> int:
-    """Its exit status; it is killed within the commit of a transaction, or told to stop then."""
+    """Its exit status; it is killed within the commit of a transaction, or ordered to stop then."""
     pipe = subprocess.PIPE
     with subprocess.Popen(work.command(), stdin=pipe, stdout=pipe) as worker:
         assert worker.stdin is not None
@@ -55,8 +55,8 @@ def test_nothing_is_found_but_what_is_not_there(spark: Any, tmp_path: Path) -> N
             "partition": 0,
             "offset": 9999,
         }
-        told = [json.dumps({**lost, "event": event}) + "\n" for event in ("sent", "acked")]
-        (deliveries(tmp_path) / "lost.jsonl").write_text("".join(told))
+        lines = [json.dumps({**lost, "event": event}) + "\n" for event in ("sent", "acked")]
+        (deliveries(tmp_path) / "lost.jsonl").write_text("".join(lines))
         summary = asyncio.run(audited(spark, servers, "campaign", tmp_path))
     wrong = {found.kind: found.records for found in summary.found if found.kind.severity is Severity.CRITICAL}
     assert wrong == {Kind.MISSING: 1}

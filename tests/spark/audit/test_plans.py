@@ -36,7 +36,7 @@ def scans(nodes: list[Any], place: Path) -> Counter[str]:
 
 
 def test_records_are_read_once_for_each_table_made_of_them(spark: Any, tmp_path: Path) -> None:
-    """Once each for slices, ledger, keys and latencies, a few columns of them; for findings not at all."""
+    """Once each for slices, spans, keys and latencies, a few columns; for findings and the ledger not at all."""
     from benchmarks.audited_topics import Shape, topics
 
     from .plans import executed
@@ -46,7 +46,7 @@ def test_records_are_read_once_for_each_table_made_of_them(spark: Any, tmp_path:
     assert summary.ok
     counted = scans(nodes(), tmp_path)
     assert counted["observations"] == 4, counted
-    assert counted["ledger"] == 3, counted  # doubtful, spans, latencies
+    assert counted["events"] == 5, counted
 
 
 def test_a_large_table_of_findings_stays_out_of_the_driver(

@@ -34,11 +34,11 @@ def summary(*found: Found, **more: Any) -> Summary:
 
 HOLDS = Check("offsets follow each other", [Kind.HOLE], 3, 3)
 UNKNOWN = Check("no record is there twice", [Kind.DUPLICATE], 1, 3, "they have no stamps")
-ASKED_FOR = Check("each key is in one partition", [Kind.SPLIT_KEY], 0, 3, "only on request", optional=True)
+OPTIONAL = Check("each key is in one partition", [Kind.SPLIT_KEY], 0, 3, "only on request", optional=True)
 
 
 def test_a_verdict_without_findings() -> None:
-    text = html(summary(checks=[HOLDS, ASKED_FOR]))
+    text = html(summary(checks=[HOLDS, OPTIONAL]))
     assert '<p class="verdict ok">OK: 3 records, and every check passed</p>' in text
     assert "<h2>Findings</h2>" not in text
     assert "No latency data" in text
@@ -46,16 +46,16 @@ def test_a_verdict_without_findings() -> None:
 
 def test_a_verdict_says_what_was_not_checked() -> None:
     """Nothing found is no proof: it is not called OK."""
-    made = summary(checks=[HOLDS, UNKNOWN, ASKED_FOR])
-    told = "Nothing found in 3 records, but not everything could be checked; unknown: no record is there twice"
-    assert (made.ok, made.proved, made.verdict) == (True, False, told)
+    made = summary(checks=[HOLDS, UNKNOWN, OPTIONAL])
+    verdict = "Nothing found in 3 records, but not everything could be checked; unknown: no record is there twice"
+    assert (made.ok, made.proved, made.verdict) == (True, False, verdict)
     assert made.checked == ["offsets follow each other"]
     assert made.not_checked == [
         "no record is there twice (not checked for 2 of 3 records: they have no stamps)",
         "each key is in one partition (not checked for any record: only on request)",
     ]
     text = html(made)
-    assert f'<p class="verdict warning">{told}</p>' in text
+    assert f'<p class="verdict warning">{verdict}</p>' in text
     assert "<td>they have no stamps</td>" in text
     assert summary(Found(Kind.GAP, 1, 1, []), checks=[UNKNOWN]).verdict == "3 records, and found: gap (1)"
 

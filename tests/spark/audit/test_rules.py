@@ -35,7 +35,7 @@ BATCH = {
     "last_ms": 0,
 }
 Rows = list[dict[str, Any]]
-Told = list[tuple[Kind, int | None, int]]
+Found = list[tuple[Kind, int | None, int]]
 
 
 def batch(offset: int, sequence: int | None = None, **columns: Any) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def marker(offset: int, *, commit: bool, **columns: Any) -> dict[str, Any]:
 
 
 def frame(spark: Any, rows: Any, schema: str) -> Any:
-    from aioproducer.spark.audit.small import small_frame
+    from aioproducer.spark.audit.local_frame import local_frame
 
-    return small_frame(spark, rows, schema)
+    return local_frame(spark, rows, schema)
 
 
 def batches(spark: Any, cases: dict[str, Rows]) -> Any:
@@ -77,19 +77,19 @@ def bounds(spark: Any, places: dict[str, tuple[int, int]]) -> Any:
     return frame(spark, rows, "topic string, partition int, first long, end long")
 
 
-def told(findings: Any) -> dict[str, Told]:
+def found_in(findings: Any) -> dict[str, Found]:
     """kind, first offset and records, by topic."""
-    found: dict[str, Told] = {}
+    found: dict[str, Found] = {}
     for row in findings.collect():
         found.setdefault(row.topic, []).append((Kind(row.kind), row.first_offset, row.records))
     return {topic: sorted(of_topic) for topic, of_topic in found.items()}
 
 
-def expected(cases: dict[str, Any]) -> dict[str, Told]:
+def expected(cases: dict[str, Any]) -> dict[str, Found]:
     return {name: sorted(case[-1]) for name, case in cases.items() if case[-1]}
 
 
-SEQUENCES: dict[str, tuple[int, Rows, Told]] = {
+SEQUENCES: dict[str, tuple[int, Rows, Found]] = {
     "in order": (0, [batch(0), batch(10), batch(20)], []),
     "begins anew behind the last": (5, [batch(0, 2**31 - 10), batch(10, 0)], []),
     "begins anew in the midst of a batch": (5, [batch(0, 2**31 - 5), batch(10, 5)], []),
@@ -109,10 +109,10 @@ def test_sequences(spark: Any) -> None:
 
     made = batches(spark, {name: rows for name, (_, rows, _) in SEQUENCES.items()})
     places = bounds(spark, {name: (first, 0) for name, (first, _, _) in SEQUENCES.items()})
-    assert told(wrong_sequences(made, places)) == expected(SEQUENCES)
+    assert found_in(wrong_sequences(made, places)) == expected(SEQUENCES)
 
 
-OFFSETS: dict[str, tuple[Rows, Told]] = {
+OFFSETS: dict[str, tuple[Rows, Found]] = {
     "all": ([batch(5), batch(15)], []),
     "the first are not there": ([batch(15)], [(Kind.HOLE, 5, 10)]),
     "the last are not there": ([batch(5)], [(Kind.HOLE, 15, 10)]),
@@ -128,13 +128,13 @@ def test_offsets(spark: Any) -> None:
 
     made = batches(spark, {name: rows for name, (rows, _) in OFFSETS.items()})
     places = bounds(spark, dict.fromkeys(OFFSETS, (5, 25)))
-    assert told(wrong_offsets(made, places)) == expected(OFFSETS)
+    assert found_in(wrong_offsets(made, places)) == expected(OFFSETS)
 
 
 THERE = {"partition": 1}
-BOTH_TORN: Told = [(Kind.TORN, 0, 10), (Kind.TORN, 0, 10)]
+BOTH_TORN: Found = [(Kind.TORN, 0, 10), (Kind.TORN, 0, 10)]
 
-TRANSACTIONS: dict[str, tuple[Rows, Told]] = {
+TRANSACTIONS: dict[str, tuple[Rows, Found]] = {
     "one after another": ([part(0), marker(10, commit=True), part(11), marker(21, commit=False)], []),
     "torn: numbers overlap": (
         [
@@ -167,13 +167,13 @@ def test_transactions(spark: Any) -> None:
     from aioproducer.spark.audit.transactions import outcomes, parts, wrong_transactions
 
     made = batches(spark, {name: rows for name, (rows, _) in TRANSACTIONS.items()})
-    assert told(wrong_transactions(parts(outcomes(made)), OPTIONS)) == expected(TRANSACTIONS)
+    assert found_in(wrong_transactions(parts(outcomes(made)), OPTIONS)) == expected(TRANSACTIONS)
 
 
 OPEN_AT_10 = [batch(0), part(10, producer_id=8), batch(20)]
 ENDED_SINCE = [batch(0), part(10, producer_id=8), batch(20), marker(30, commit=True, producer_id=8)]
 
-READ: dict[str, tuple[Rows, Rows, Told]] = {
+READ: dict[str, tuple[Rows, Rows, Found]] = {
     "up to what is open": (OPEN_AT_10, [batch(0)], []),
     "what is open": (OPEN_AT_10, [OPEN_AT_10[1]], [(Kind.ABORTED_READ, 10, 10), (Kind.UNREAD, 0, 10)]),
     "up to what was open, and was committed since": (ENDED_SINCE, [batch(0)], []),
@@ -186,17 +186,20 @@ def test_a_reader_of_committed_records_stops_at_an_open_transaction(spark: Any) 
     from aioproducer.spark.audit.transactions import outcomes
 
     made = batches(spark, {name: rows for name, (rows, _, _) in READ.items()})
-    given = batches(spark, {name: rows for name, (_, rows, _) in READ.items()})
+    given = batches(spark, {name: rows for name, (_, rows, _) in READ.items()}).selectExpr(
+        "topic", "partition", "batch_offset", "records AS given"
+    )
     places = bounds_frame(spark, [Bound(name, 0, 0, 31, stable_end=10) for name in READ])
-    assert told(wrongly_read(outcomes(made), given, places)) == expected(READ)
+    assert found_in(wrongly_read(outcomes(made), given, places)) == expected(READ)
 
 
 OBSERVED = (
     "topic string, partition int, offset long, producer_id long, producer_epoch int, sequence int, key binary, "
     "stream string, counter long"
 )
+Log = list[tuple[str, int | None, int | None]]
 EVENT = (
-    "event string, stream string, counter long, time_ms long, topic string, partition int, offset long, "
+    "event string, stream string, counter long, time_ms long, sent_ms long, topic string, partition int, offset long, "
     "outcome string, count long"
 )
 
@@ -211,17 +214,35 @@ def observed(spark: Any, streams: dict[str, list[int]]) -> Any:
     return frame(spark, rows, OBSERVED)
 
 
-def events(spark: Any, streams: dict[str, list[tuple[str, int | None, int | None]]]) -> Any:
-    """event, counter and offset, by stream."""
+EVENT_COLUMNS = [field.split()[0] for field in EVENT.split(", ")]
+OUTCOMES = ("not_sent", "unknown")
+"""Of the event ``failed``."""
+
+
+def events(spark: Any, streams: dict[str, Log]) -> Any:
+    """event or outcome, counter and offset, by stream."""
     rows = [
-        (event, stream, counter, 900_000, stream, 0, offset, None, None)
+        (
+            *("failed" if event in OUTCOMES else event, stream, counter, 900_000, None),
+            *(stream, 0, offset, event if event in OUTCOMES else None, None),
+        )
         for stream, of_stream in streams.items()
         for event, counter, offset in of_stream
     ]
     return frame(spark, rows, EVENT)
 
 
-TOLD: dict[str, tuple[list[tuple[str, int | None, int | None]], Told]] = {
+def judged(records: Any, log: Any, places: Any) -> tuple[Any, Any]:
+    """The ledger and the spans, as an audit makes them."""
+    from aioproducer.spark.audit.ledger import ledger
+    from aioproducer.spark.audit.spans import SPAN, compared, spans
+
+    found = compared(records, log, places, OPTIONS.now_ms)
+    written = ledger(records, log, places, found.where("NOT in_order").select(*SPAN), OPTIONS.now_ms)
+    return written, spans(found, written)
+
+
+LOGGED: dict[str, tuple[Log, Found]] = {
     "all there": ([("acked", 1, 10), ("acked", 2, 11)], []),
     "beyond the end": ([("acked", 3, 12)], [(Kind.MISSING, 12, 1)]),
     "deleted since": ([("acked", 3, 9)], []),
@@ -232,43 +253,115 @@ TOLD: dict[str, tuple[list[tuple[str, int | None, int | None]], Told]] = {
 }
 
 
-def test_what_was_told(spark: Any) -> None:
-    from aioproducer.spark.audit.ledger import doubtful, ledger
+def test_what_was_logged(spark: Any) -> None:
+    from aioproducer.spark.audit.ledger import doubtful
     from aioproducer.spark.audit.records import missing_records, wrong_records
 
-    records = observed(spark, {name: [1, 2] for name in TOLD})
-    log = events(spark, {name: rows for name, (rows, _) in TOLD.items()})
-    written = ledger(records, log, bounds(spark, dict.fromkeys(TOLD, (10, 12))), OPTIONS)
-    in_doubt = doubtful(written)
+    records = observed(spark, {name: [1, 2] for name in LOGGED})
+    log = events(spark, {name: rows for name, (rows, _) in LOGGED.items()})
+    in_doubt = doubtful(judged(records, log, bounds(spark, dict.fromkeys(LOGGED, (10, 12))))[0])
     found = missing_records(in_doubt, log).unionByName(wrong_records(in_doubt, records))
-    assert told(found) == expected(TOLD)
+    assert found_in(found) == expected(LOGGED)
 
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_what_never_ended_is_found_unless_its_end_may_be_lost(spark: Any, lost: bool) -> None:
-    from aioproducer.spark.audit.ledger import doubtful, ledger
+    from aioproducer.spark.audit.ledger import doubtful
     from aioproducer.spark.audit.records import missing_records
 
-    more: list[tuple[str, int | None, int | None]] = [("lost", None, None)] if lost else []
+    more: Log = [("lost", None, None)] if lost else []
     log = events(spark, {"s": [("sent", 3, None), ("close", None, None), *more]})
-    written = ledger(observed(spark, {"s": [1]}), log, bounds(spark, {"s": (0, 1)}), OPTIONS)
+    written, _ = judged(observed(spark, {"s": [1]}), log, bounds(spark, {"s": (0, 1)}))
     found = [(row.kind, row.stream, row.first_counter) for row in missing_records(doubtful(written), log).collect()]
     assert found == ([] if lost else [(Kind.UNENDED, "s", 3)])
 
 
 def test_numbers_that_are_nowhere_are_a_gap_of_streams_without_a_log(spark: Any) -> None:
-    from aioproducer.spark.audit.ledger import ledger
     from aioproducer.spark.audit.records import missing_numbers
-    from aioproducer.spark.audit.spans import spans
 
     log = events(spark, {"logged": [("open", None, None)]})
     records = observed(spark, {"s": [2, 3, 7, 4100, 12288], "logged": [5]})
-    written = ledger(records, log, bounds(spark, {"s": (10, 13)}), OPTIONS)
-    by_span = spans(written)
+    written, by_span = judged(records, log, bounds(spark, {"s": (10, 13)}))
     rows = missing_numbers(by_span, written, log, OPTIONS).collect()
     found = [(row.stream, row.first_counter, row.last_counter) for row in rows]
     assert sorted(found) == [("s", 1, 1), ("s", 4, 6), ("s", 8, 4099), ("s", 4101, 12287)]
     assert missing_numbers(by_span, written, log, AuditOptions(now_ms=0, partial=True)).collect() == []
+
+
+WHOLE: Log = [("sent", 1, None), ("acked", 1, 10), ("sent", 2, None), ("acked", 2, 11)]
+NOT_SENT: Log = [("sent", 3, None), ("not_sent", 3, None)]
+
+SPANS: dict[str, tuple[list[int], Log, bool]] = {
+    "as logged": ([1, 2], WHOLE, True),
+    "one was not sent": ([1, 2], [*WHOLE, *NOT_SENT], True),
+    "one failed, and may be there": ([1, 2], [*WHOLE, ("sent", 3, None), ("unknown", 3, None)], True),
+    "one was deleted since": ([2], [("sent", 1, None), ("acked", 1, 9), ("sent", 2, None), ("acked", 2, 10)], True),
+    "no log": ([1, 2, 3], [], True),
+    "no log, and a gap": ([1, 3], [], False),
+    "no log, and one twice": ([1, 1, 3], [], False),
+    "two are there twice, two are not": ([1, 1, 4, 4], [], False),
+    "one twice": ([1, 2, 2], WHOLE, False),
+    "one is missing": ([1], WHOLE, False),
+    "another one is there": ([1, 3], WHOLE, False),
+    "at the places of each other": ([2, 1], WHOLE, False),
+    "one was not sent, and is there": ([1, 2, 3], [*WHOLE, *NOT_SENT], False),
+    "one failed, and is there": ([1, 2, 3], [*WHOLE, ("sent", 3, None), ("unknown", 3, None)], False),
+    "one never ended": ([1, 2], [*WHOLE, ("sent", 3, None)], False),
+    "one ended twice, another never": ([1, 2], [*WHOLE, *NOT_SENT, ("not_sent", 3, None), ("sent", 4, None)], False),
+    "one was not logged as sent": ([1, 2], WHOLE[1:], False),
+    "a log that is given twice": ([1, 2], [*WHOLE, *WHOLE], False),
+}
+"""The numbers that are there from offset 10 on, what the log says, and whether that is as it should be."""
+
+
+def test_a_span_is_in_order_only_if_each_record_is(spark: Any) -> None:
+    from aioproducer.spark.audit.spans import compared
+
+    records = observed(spark, {name: numbers for name, (numbers, _, _) in SPANS.items()})
+    log = events(spark, {name: rows for name, (_, rows, _) in SPANS.items()})
+    places = bounds(spark, dict.fromkeys(SPANS, (10, 20)))
+    found = {row.stream: row.in_order for row in compared(records, log, places, OPTIONS.now_ms).collect()}
+    assert found == {name: in_order for name, (_, _, in_order) in SPANS.items()}
+
+
+def test_numbers_in_topics_that_are_not_audited_leave_no_doubt(spark: Any) -> None:
+    from aioproducer.spark.audit.spans import compared
+
+    log = events(spark, {"s": WHOLE}).unionByName(
+        events(spark, {"s": [("sent", 3, None), ("acked", 3, 0)]}).selectExpr(
+            *(name for name in EVENT_COLUMNS if name != "topic"), "'other' AS topic"
+        )
+    )
+    (row,) = compared(observed(spark, {"s": [1, 2]}), log, bounds(spark, {"s": (10, 12)}), OPTIONS.now_ms).collect()
+    assert (row.span, row.copies, row.acknowledged, row.logged, row.in_order) == (0, 2, 2, True, True)
+
+
+OWN = ("mine", b"7")
+STAMPED = [("aioproducer.stream", b"s"), ("aioproducer.counter", b"5"), ("aioproducer.sent", b"900")]
+
+STAMPS: dict[str, tuple[list[tuple[str, bytes]] | None, tuple[str | None, int | None, int | None]]] = {
+    "none": (None, (None, None, None)),
+    "other headers": ([OWN], (None, None, None)),
+    "alone": (STAMPED, ("s", 5, 900)),
+    "behind others": ([OWN, *STAMPED], ("s", 5, 900)),
+    "before others": ([*STAMPED, OWN], ("s", 5, 900)),
+    "in another order": ([*STAMPED[::-1], OWN], ("s", 5, 900)),
+    "behind those of another sending": ([("aioproducer.counter", b"1"), OWN, *STAMPED], ("s", 5, 900)),
+    "with another number behind": ([*STAMPED, ("aioproducer.counter", b"6")], ("s", 6, 900)),
+    "one was removed": (STAMPED[:2], ("s", 5, None)),
+    "not a number": ([STAMPED[0], ("aioproducer.counter", b"x"), STAMPED[2]], ("s", None, 900)),
+}
+
+
+def test_stamps_are_found_wherever_they_stand(spark: Any) -> None:
+    from aioproducer.spark.audit.observations import observe, source_schema
+
+    batches: Any = source_schema(values=False)["batch"].dataType
+    batch = dict.fromkeys(batches.names) | {"control": False}
+    rows = [(name, 0, 1, None, 0, None, headers, tuple(batch.values())) for name, (headers, _) in STAMPS.items()]
+    source = spark.createDataFrame(rows, source_schema(values=False))
+    found = {row.topic: (row.stream, row.counter, row.sent_ms) for row in observe(source).collect()}
+    assert found == {name: stamps for name, (_, stamps) in STAMPS.items()}
 
 
 ORDERS: dict[str, tuple[list[list[int]], list[int]]] = {
@@ -347,7 +440,7 @@ def test_latencies_are_exact(spark: Any) -> None:
 
     rows = [("t", True, 60_000, 60_000 + took) for took in range(1, 101)] + [("t", True, 120_000, 123_451)]
     made = frame(spark, rows, "topic string, appended boolean, sent_ms long, timestamp_ms long")
-    found = sorted((row.asDict() for row in latencies(made, None).collect()), key=lambda row: row["minute_ms"])
+    found = sorted((row.asDict() for row in latencies(made).collect()), key=lambda row: row["minute_ms"])
     common = {"topic": "t", "what": "appended"}
     assert found == [
         {**common, "minute_ms": 60_000, "records": 100, "p50": 50, "p95": 95, "p99": 99, "p100": 100},

@@ -88,8 +88,8 @@ def test_exactly_once_with_logs_in_a_directory(spark: Any, cluster: ThreadedClus
         write(spark, cluster, str(logs), deliveryGuarantee="exactly-once", writeId="w")
     files = list(logs.iterdir())
     assert len(files) == 3
-    told = [event for file in files for event in read_events(file)]
-    assert [event["event"] for event in told].count("acked") == ROWS
+    logged = [event for file in files for event in read_events(file)]
+    assert [event["event"] for event in logged].count("acked") == ROWS
     summary = audited(spark, cluster, tmp_path / "audit", f"{logs}/*.jsonl")
     assert summary.verdict == f"OK: {ROWS} records, and every check passed"
     assert summary.transactions.keys() == {"committed"}

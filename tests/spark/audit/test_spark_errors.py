@@ -42,7 +42,7 @@ Caused by: java.io.IOException: disk full"""
         ("", "PySparkException"),
     ],
 )
-def test_an_error_is_told_in_a_line(text: str, line: str | None) -> None:
+def test_an_error_is_one_line(text: str, line: str | None) -> None:
     pytest.importorskip("pyspark")
     from pyspark.errors import PySparkException
 

@@ -40,7 +40,9 @@ def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> N
     parts = (first, second.unionByName(again(12 * BATCH)), third.unionByName(again(13 * BATCH)))
     for number in (0, 1, 1, 2):  # stopped after the second was judged, and before Spark knew
         # Each by a new one: what it has to remember is in the checkpoint alone.
-        watching = StreamAudit(AuditOptions(now_ms=0), lambda *told: heard.append(told), str(tmp_path / "tails"), place)
+        watching = StreamAudit(
+            AuditOptions(now_ms=0), lambda *found: heard.append(found), str(tmp_path / "tails"), place
+        )
         watching.take(as_source(parts[number]), number)
     flat.unpersist()
 
@@ -79,8 +81,8 @@ def test_who_wrote_nothing_for_a_day_is_forgotten(spark: Any, tmp_path: Path) ->
 
 
 def test_windows_of_metrics_reports(spark: Any) -> None:
+    from aioproducer.spark.audit.local_frame import local_frame
     from aioproducer.spark.audit.metrics_reports import metrics_reports, windows
-    from aioproducer.spark.audit.small import small_frame
 
     def report(number: int, window: int, in_flight: int | None, schema: int = 1) -> bytes:
         of_partition = {"3": {"in-flight-window": window, "batches-in-flight": in_flight}}
@@ -89,6 +91,6 @@ def test_windows_of_metrics_reports(spark: Any) -> None:
         return json.dumps({**about, "interval_ms": 1000, "health": [], "metrics": metrics}).encode()
 
     values = [report(0, 10, None), report(1, 40, 7), report(2, 99, 99, schema=2), b"no report"]
-    reports = metrics_reports(small_frame(spark, [(value,) for value in values], "value binary"))
+    reports = metrics_reports(local_frame(spark, [(value,) for value in values], "value binary"))
     assert sorted(row.number for row in reports.collect()) == [0, 1]
     assert [tuple(row) for row in windows(reports).collect()] == [("t", 3, 10, 40, 7)]

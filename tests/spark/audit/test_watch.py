@@ -80,8 +80,8 @@ def audit_of(spark: Any, cluster: ThreadedCluster, terminal: Terminal, place: Pa
         "checkpoint": checkpoint,
         **wanted,
     }
-    asked = Wanted(["orders"], output=str(place), start=Start.EARLIEST, every=1, **more)
-    return Audit(spark, {"bootstrap.servers": cluster.bootstrap_servers}, asked, AuditOptions(now_ms=0), terminal)
+    chosen = Wanted(["orders"], output=str(place), start=Start.EARLIEST, every=1, **more)
+    return Audit(spark, {"bootstrap.servers": cluster.bootstrap_servers}, chosen, AuditOptions(now_ms=0), terminal)
 
 
 async def watch(audit: Audit, meanwhile: Coroutine[Any, Any, None]) -> int:
@@ -120,7 +120,7 @@ def test_nothing_is_said_of_what_is_in_order(spark: Any, cluster: ThreadedCluste
     assert (status, heard.lines[-1]) == (0, f"{RECORDS} records watched, 0 findings")
 
 
-def test_a_gap_and_the_silence_of_a_producer_are_told(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
+def test_a_gap_and_the_silence_of_a_producer_are_reported(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
     killed_producer(cluster)
     fill(cluster, "orders", RECORDS)
     heard = Heard()
@@ -154,9 +154,12 @@ def test_the_next_watch_follows_the_last(spark: Any, cluster: ThreadedCluster, t
     assert (status, second.lines[-1]) == (FAILED, "1 record watched, 1 finding")
 
 
-def test_an_error_of_sparks_is_told_in_a_line(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
+def test_an_error_of_sparks_is_one_line(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
     fill(cluster, "orders", RECORDS)
     missing = audit_of(spark, cluster, Heard(), tmp_path, delivery_logs=[str(tmp_path / "nosuch.jsonl")])
-    with pytest.raises(InputError, match=r"^Spark failed: \[PATH_NOT_FOUND\] .*nosuch\.jsonl") as told, spark_errors():
+    with (
+        pytest.raises(InputError, match=r"^Spark failed: \[PATH_NOT_FOUND\] .*nosuch\.jsonl") as raised,
+        spark_errors(),
+    ):
         asyncio.run(missing.run())
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)

@@ -29,16 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with ApacheKafka() as kafka:
         for seed in options.seed:
             if time.monotonic() > until:
-                tell(f"the time is over before seed {seed}")
+                say(f"the time is over before seed {seed}")
                 break
             with directory_of(options.keep, seed) as directory:
                 environment = environment_of(directory)
                 with Standalone(directory, environment) as cluster:
                     campaign = Campaign(
-                        kafka.bootstrap_servers, cluster, directory, environment, seed, options.interruptions, tell
+                        kafka.bootstrap_servers, cluster, directory, environment, seed, options.interruptions, say
                     )
                     run = campaign.write_all(until)
-            tell(f"seed {seed}: {len(run.interrupted)} interruptions, {run.problems() or 'all is well'}")
+            say(f"seed {seed}: {len(run.interrupted)} interruptions, {run.problems() or 'all is well'}")
             problems += run.problems()
             if options.report is not None:
                 report.add(options.report, run)
@@ -56,7 +56,7 @@ def directory_of(kept: Path | None, seed: int) -> Iterator[Path]:
         yield Path(name)
 
 
-def tell(line: str) -> None:
+def say(line: str) -> None:
     sys.stderr.write(f"{datetime.now():%H:%M:%S} {line}\n")
 
 

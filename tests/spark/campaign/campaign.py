@@ -66,7 +66,7 @@ class Campaign:
 
     def __init__(
         self, servers: str, cluster: Standalone, directory: Path, environment: dict[str, str], seed: int, number: int,
-        tell: Callable[[str], object],
+        report_progress: Callable[[str], object],
     ) -> None:  # fmt: skip
         self.run = Run(seed, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", _versions())
         self._topic = f"campaign-{seed}"
@@ -77,7 +77,7 @@ class Campaign:
         self._dice = random.Random(seed)
         self._left = deque(interruptions(seed, number))
         self._interrupter = Interrupter(cluster, directory, self._dice)
-        self._tell = tell
+        self._report_progress = report_progress
         self._driver: DriverProcess | None = None
         self._drivers: list[DriverProcess] = []
         self._numbers: Counter[Mode] = Counter()
@@ -120,7 +120,7 @@ class Campaign:
             interrupted += bool(made)
             peaceful += not made
             kinds = ", ".join(one.kind for one in made) or "not interrupted"
-            self._tell(f"{mode} {number}: {kinds}: {_name(error)}")
+            self._report_progress(f"{mode} {number}: {kinds}: {_name(error)}")
             if peaceful > _PEACEFUL:
                 self.run.stuck.append(f"{mode} {number}: {error[-3000:]}")
                 return
@@ -177,7 +177,7 @@ class Campaign:
     def _running_driver(self) -> DriverProcess:
         if self._driver is None:
             cores = self._dice.randint(2, CORES * len(HOSTS))
-            self._tell(f"a driver with {cores} cores; {len(self._left)} interruptions to be made")
+            self._report_progress(f"a driver with {cores} cores; {len(self._left)} interruptions to be made")
             arguments = (self._cluster.master, self._servers, self._topic, str(cores))
             self._driver = DriverProcess(self._environment, self._directory, *arguments)
             self._drivers.append(self._driver)
@@ -241,7 +241,7 @@ def environment_of(directory: Path) -> dict[str, str]:
 
 
 def _wanted_partitions(error: str) -> int | None:
-    """What the error asks for."""
+    """The number of partitions that the error names."""
     found = _SAME_PARTITIONS.search(error)
     return int(found[1]) if found else None
 

@@ -119,8 +119,8 @@ class Driver:
             self._query = None
 
 
-def answer(told: dict[str, Any]) -> None:
-    ANSWERS.write(json.dumps(told) + "\n")
+def answer(fields: dict[str, Any]) -> None:
+    ANSWERS.write(json.dumps(fields) + "\n")
     ANSWERS.flush()
 
 

@@ -69,12 +69,12 @@ def read(path: Path) -> list[Run]:
     return [_run(one) for one in json.loads(path.read_text(encoding="utf-8"))]
 
 
-def _run(told: dict[str, Any]) -> Run:
+def _run(fields: dict[str, Any]) -> Run:
     interrupted = [
         Interrupted(Kind(one["kind"]), Moment(one["after"]), Mode(one["mode"]), one["error"])
-        for one in told.pop("interrupted")
+        for one in fields.pop("interrupted")
     ]
-    return Run(**told, interrupted=interrupted)
+    return Run(**fields, interrupted=interrupted)
 
 
 def page(runs: Sequence[Run]) -> str:

@@ -34,7 +34,7 @@ def directory() -> Path:
     return Path(os.environ[DIRECTORY])
 
 
-def told(event: str) -> None:
+def note(event: str) -> None:
     """Adds a line to the file of events."""
     file = os.open(directory() / "events", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
@@ -63,7 +63,7 @@ def _taken(kind: Kind) -> bool:
         (directory() / kind.name).unlink()
     except FileNotFoundError:
         return False
-    told(f"{kind.name} taken")
+    note(f"{kind.name} taken")
     return True
 
 
@@ -72,9 +72,9 @@ class _Watched:
         context = TaskContext.get()
         assert context is not None
         place = f"{context.partitionId()} {context.attemptNumber()}"
-        told(f"{Moment.BEGUN} {place}")
+        note(f"{Moment.BEGUN} {place}")
         written = super().write(iterator)  # type: ignore[misc]
-        told(f"{Moment.WROTE} {place}")
+        note(f"{Moment.WROTE} {place}")
         return written
 
     def commit(self, *arguments: Any) -> None:
@@ -82,12 +82,12 @@ class _Watched:
 
         async def and_tell(ledger: KafkaDriversLedger) -> None:
             await decide(ledger)
-            told(Moment.DECIDED)
+            note(Moment.DECIDED)
 
-        told(Moment.COMMITTING)
+        note(Moment.COMMITTING)
         with patch.object(KafkaDriversLedger, "decide", and_tell):
             super().commit(*arguments)  # type: ignore[misc]
-        told(Moment.COMMITTED)
+        note(Moment.COMMITTED)
 
 
 class WatchedBatch(_Watched, BatchWriter):

@@ -20,7 +20,7 @@ ONE_RECORD: Final = {
 """The columns of a finding about a single record, whose row has ``offset`` and ``counter``."""
 
 
-def tell(rows: DataFrame, kind: Kind | Column, what: Column, **columns: Column | str) -> DataFrame:
+def findings_of(rows: DataFrame, kind: Kind | Column, what: Column, **columns: Column | str) -> DataFrame:
     """A finding for each row. ``columns`` are the finding's by name; those with a name of the schema are taken as they
     are, and ``records`` is 1 unless given."""
     given: dict[str, Column | str] = {

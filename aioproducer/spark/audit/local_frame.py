@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 
-def small_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: StructType | str) -> DataFrame:
+def local_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: StructType | str) -> DataFrame:
     """The rows, whose values are in the order of the schema."""
     fields = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     columns = list(zip(*rows, strict=True)) or [()] * len(fields)
