@@ -9,22 +9,24 @@
     df.write.format("aioproducer").options(**options, topic="t").mode("append").save()
     spark.read.format("aioproducer").options(**options, subscribe="t").load()
 
-Needs PySpark 4.1 or newer (``pip install 'aioproducer[spark]'``), on the executors as well, and no jars. Read in this
-order, beginning with ``data_source.py``, which Spark calls:
+Needs PySpark 4.1 or newer (``pip install 'aioproducer[spark]'``), on the executors as well, and no jars.
 
-- Writing: ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the user wants before any task runs.
-  ``writer.py`` is a task's write, ``topic_streams.py`` sends its rows, and ``whole_input.py`` ensures that these are
-  all. Exactly once: ``two_phases.py`` has the order of things, with the rules in ``decision.py``, ``prepared.py`` and
-  ``marker.py``. ``exactly_once.py`` is a task's part, ``epoch_commit.py`` the driver's, and ``ledger.py`` the requests
-  of both. ``write_state.py`` is what people see of it, looked up by ``inspection.py`` and ``checkpoint.py``, and
-  ``way_out.py`` the command for it.
-- Reading: ``source_options.py`` and ``source_schema.py`` check. ``source.py`` and ``stream_source.py`` plan, with
-  ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules). ``range_reader.py`` is a task's
-  read, ``arrow_columns.py`` makes its rows. ``progress.py`` reports how far it has come.
-- Both: ``for_tasks.py`` is how their objects come from the driver to its tasks.
-- On the driver: ``dataframe.py``, ``spark_job.py``. ``active_session.py`` is what threads of its own need.
-- ``audit/`` proves what was delivered: ``run.py`` goes from topics to a report, ``job.py`` applies the rules in order,
-  each of which has its own file; ``watch.py`` applies them to what is being written.
+Spark calls the data source, which checks options and columns before any task runs. A writer is sent to each task, whose
+producer sends the task's rows. In an exactly-once write the task leaves its transaction open; the driver decides about
+the epoch, then commits. A read is planned on the driver from the offsets of the cluster; each task reads its ranges.
+
+data_source.py      what Spark calls when a user names the format
+options.py          options that source and sink share
+for_tasks.py        objects that the driver sends to its tasks
+loop_thread.py      an event loop in its own thread, for code that Spark calls synchronously
+writer.py           the writers of a batch and of a stream
+sink/               sends the rows of a task to their topics
+exactly_once/       makes all rows of an epoch readable together, or none
+source/             plans ranges of offsets, and reads them
+dataframe.py        sends a DataFrame by a producer on the driver
+spark_job.py        Spark jobs that a coroutine awaits and cancels
+active_session.py   the Spark session of a thread
+audit/              proves what was delivered
 """
 
 from __future__ import annotations
@@ -37,14 +39,16 @@ if TYPE_CHECKING:
 
     from aioproducer.spark.data_source import AioproducerDataSource
     from aioproducer.spark.dataframe import Progress, produce_dataframe
+    from aioproducer.spark.source.progress import offsets_behind
     from aioproducer.spark.spark_job import run_job
 
-__all__ = ["AioproducerDataSource", "Progress", "produce_dataframe", "register", "run_job"]
+__all__ = ["AioproducerDataSource", "Progress", "offsets_behind", "produce_dataframe", "register", "run_job"]
 
 # The audit's reports are read, and the command line starts, without PySpark.
 _HOMES = {
     "AioproducerDataSource": "aioproducer.spark.data_source",
     "Progress": "aioproducer.spark.dataframe",
+    "offsets_behind": "aioproducer.spark.source.progress",
     "produce_dataframe": "aioproducer.spark.dataframe",
     "run_job": "aioproducer.spark.spark_job",
 }

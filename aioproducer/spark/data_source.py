@@ -24,17 +24,19 @@ class AioproducerDataSource(DataSource):
     # Imported when they are needed, so that each task imports only its own reader or writer.
 
     def schema(self) -> StructType:
-        from aioproducer.spark.source_schema import source_schema
+        from aioproducer.spark.source.source_options import check_loaded
+        from aioproducer.spark.source.source_schema import source_schema
 
+        check_loaded(self.options)
         return source_schema(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from aioproducer.spark.source import BatchReader
+        from aioproducer.spark.source.batch_source import BatchReader
 
         return BatchReader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        from aioproducer.spark.stream_source import StreamReader
+        from aioproducer.spark.source.stream_source import StreamReader
 
         return StreamReader(self.options, schema)
 

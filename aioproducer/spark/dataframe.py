@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from aioproducer.producer.bulk.result import BulkResult
-from aioproducer.spark.sink_schema import record_columns
+from aioproducer.spark.sink.sink_schema import record_columns
 from aioproducer.spark.spark_job import SparkJob
 
 if TYPE_CHECKING:

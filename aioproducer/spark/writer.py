@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.spark.epoch_commit import abort_epoch, commit_epoch
-from aioproducer.spark.exactly_once import write_once
+from aioproducer.spark.exactly_once.epoch_commit import abort_epoch, commit_epoch
+from aioproducer.spark.exactly_once.prepared import Outcome, prepared_of
+from aioproducer.spark.exactly_once.write_once import write_once
 from aioproducer.spark.for_tasks import ForTasks
-from aioproducer.spark.prepared import Outcome, prepared_of
-from aioproducer.spark.reachable import check_reachable
-from aioproducer.spark.read_ahead import read_ahead
-from aioproducer.spark.sink_options import SinkOptions
-from aioproducer.spark.sink_schema import record_columns
-from aioproducer.spark.task import Task
-from aioproducer.spark.task_producer import task_producer
-from aioproducer.spark.topic_streams import send_rows
-from aioproducer.spark.whole_input import input_of_worker, whole
+from aioproducer.spark.sink.reachable import check_reachable
+from aioproducer.spark.sink.read_ahead import read_ahead
+from aioproducer.spark.sink.sink_options import SinkOptions
+from aioproducer.spark.sink.sink_schema import record_columns
+from aioproducer.spark.sink.task import Task
+from aioproducer.spark.sink.task_producer import task_producer
+from aioproducer.spark.sink.topic_streams import send_rows
+from aioproducer.spark.sink.whole_input import input_of_worker, whole
 from aioproducer.timing.event_loop import new_event_loop
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ import pytest
 
 from aioproducer.admin import KafkaAdmin
 from aioproducer.errors import KafkaError
-from aioproducer.spark.decision import Decision, EpochIncompleteException, EpochNotCommittedException
-from aioproducer.spark.epoch_commit import abort_epoch
-from aioproducer.spark.inspection import inspect_write
-from aioproducer.spark.ledger import open_drivers_ledger
-from aioproducer.spark.marker import MarkerMismatchException
-from aioproducer.spark.prepared import prepared_of
-from aioproducer.spark.two_phases import abort_undecided, finish, set_by_hand
-from aioproducer.spark.write_state import Fate
+from aioproducer.spark.exactly_once.decision import Decision, EpochIncompleteException, EpochNotCommittedException
+from aioproducer.spark.exactly_once.epoch_commit import abort_epoch
+from aioproducer.spark.exactly_once.inspection import inspect_write
+from aioproducer.spark.exactly_once.ledger import open_drivers_ledger
+from aioproducer.spark.exactly_once.marker import MarkerMismatchException
+from aioproducer.spark.exactly_once.prepared import prepared_of
+from aioproducer.spark.exactly_once.two_phases import abort_undecided, finish, set_by_hand
+from aioproducer.spark.exactly_once.write_state import Fate
 from aioproducer.testing.apache_kafka import ApacheKafka
 from tests.spark.epochs import attempt, attempts, batches, commit, options_of, write_epoch
 from tests.spark.foreign import values

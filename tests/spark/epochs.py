@@ -8,11 +8,11 @@ from typing import Any
 
 from aioproducer.admin import KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.spark.epoch_commit import commit_epoch
-from aioproducer.spark.exactly_once import write_once
-from aioproducer.spark.prepared import Outcome
-from aioproducer.spark.sink_options import SinkOptions
-from aioproducer.spark.task import Task
+from aioproducer.spark.exactly_once.epoch_commit import commit_epoch
+from aioproducer.spark.exactly_once.prepared import Outcome
+from aioproducer.spark.exactly_once.write_once import write_once
+from aioproducer.spark.sink.sink_options import SinkOptions
+from aioproducer.spark.sink.task import Task
 
 from .foreign import values
 
@@ -44,11 +44,17 @@ def batches(rows: Sequence[str], size: int = 8) -> Iterator[Any]:
 
 
 async def attempt(
-    chosen: SinkOptions, epoch: int, partition: int, rows: Iterator[Any] | Sequence[str], *, number: int = 0
+    chosen: SinkOptions,
+    epoch: int,
+    partition: int,
+    rows: Iterator[Any] | Sequence[str],
+    *,
+    number: int = 0,
+    write: str = "query",
 ) -> Outcome:
     """An attempt of a task; ``number`` is Spark's."""
     given = batches(rows) if isinstance(rows, Sequence) else rows
-    return await write_once(chosen, COLUMNS, Task("query", epoch, partition, number), given)
+    return await write_once(chosen, COLUMNS, Task(write, epoch, partition, number), given)
 
 
 async def attempts(chosen: SinkOptions, epoch: int, parts: Mapping[int, Sequence[str]]) -> list[Outcome]:
@@ -56,8 +62,8 @@ async def attempts(chosen: SinkOptions, epoch: int, parts: Mapping[int, Sequence
     return [await attempt(chosen, epoch, partition, rows) for partition, rows in parts.items()]
 
 
-async def commit(chosen: SinkOptions, epoch: int, outcomes: Sequence[Outcome]) -> None:
-    await commit_epoch(chosen, "query", epoch, outcomes)
+async def commit(chosen: SinkOptions, epoch: int, outcomes: Sequence[Outcome], *, write: str = "query") -> None:
+    await commit_epoch(chosen, write, epoch, outcomes)
 
 
 async def write_epoch(chosen: SinkOptions, epoch: int, *parts: Sequence[str]) -> None:
@@ -70,6 +76,6 @@ async def read(cluster: EmbeddedCluster, topic: str = "t") -> list[str]:
 
 
 async def open_transactions(cluster: EmbeddedCluster) -> list[str]:
-    """The ids of those that nobody has ended."""
+    """The ids of those that have not ended."""
     async with KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers) as admin:
         return await admin.list_transactions(states=["Ongoing"])

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from aioproducer.spark import AioproducerDataSource
-from aioproducer.spark.ledger import KafkaDriversLedger
+from aioproducer.spark.exactly_once.ledger import KafkaDriversLedger
 from aioproducer.spark.writer import StreamWriter
 
 

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from aioproducer.errors import ProducerFencedException
-from aioproducer.spark.decision import (
+from aioproducer.spark.exactly_once.decision import (
     Decision,
     EpochIncompleteException,
     EpochNotCommittedException,
     check_none_is_missing,
     check_order,
 )
-from aioproducer.spark.marker import MarkerMismatchException
-from aioproducer.spark.prepared import Outcome, prepared_of
-from aioproducer.spark.two_phases import abort, commit, finish, write
+from aioproducer.spark.exactly_once.marker import MarkerMismatchException
+from aioproducer.spark.exactly_once.prepared import Outcome, prepared_of
+from aioproducer.spark.exactly_once.two_phases import abort, commit, finish, write
 
 from .simulated_write import ONGOING, PREPARE, Actors, Brokers, Row, SimulatedLedger, SimulatedRows
 
@@ -91,7 +91,7 @@ class SimulatedQuery:
             self.run.attempts.clear()
 
     def step(self, number: int) -> None:
-        """One of those that wait has its turn. If nobody waits, Spark does what it would do."""
+        """One of the waiting attempts has its turn. If none waits, Spark takes its next step."""
         self.turns += 1
         if self.brokers.waiting:
             self.actors.step(number)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from aioproducer.errors import ProducerFencedException
-from aioproducer.spark.content_digest import digest_of_all
-from aioproducer.spark.decision import Decision
-from aioproducer.spark.marker import Marker
-from aioproducer.spark.prepared import Outcome, Prepared
+from aioproducer.spark.exactly_once.content_digest import digest_of_all
+from aioproducer.spark.exactly_once.decision import Decision
+from aioproducer.spark.exactly_once.marker import Marker
+from aioproducer.spark.exactly_once.prepared import Outcome, Prepared
 
 T = TypeVar("T")
 

@@ -67,7 +67,7 @@ def test_a_problem_is_one(what: str) -> None:
 
 @pytest.mark.conformance
 def test_a_small_campaign(spark: object, tmp_path: Path) -> None:
-    """``spark`` only because whoever has no Spark cannot run this either."""
+    """``spark`` skips this where there is no Spark."""
     from .campaign.campaign import Campaign, environment_of
     from .campaign.standalone import Standalone
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.timeout(900)]
 
 
 def test_jobs_dataframes_and_audits(spark: object, tmp_path: Path) -> None:
-    """``spark`` only because whoever has no Spark cannot run this either."""
+    """``spark`` skips this where there is no Spark."""
     if importlib.util.find_spec("grpc") is None:
         why = "grpcio is not installed (the dependency group spark)"
         if os.environ.get("CI") == "true":

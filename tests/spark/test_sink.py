@@ -222,7 +222,7 @@ def test_a_driver_that_is_killed(
 
 
 def closed_port() -> str:
-    """An address at which nobody listens."""
+    """An address at which no server listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{taken.getsockname()[1]}"

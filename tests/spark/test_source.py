@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aioproducer.spark.progress import offsets_behind
+from aioproducer.spark import offsets_behind
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 from .topics import fill, transactions
@@ -53,6 +54,23 @@ def expected(*ranges: range) -> list[str]:
     return sorted(f"{partition}:{number}" for partition, each in enumerate(ranges) for number in each)
 
 
+@pytest.mark.parametrize("reader", ["read", "readStream"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, 'exactly one of the options "subscribe", "subscribePattern" and "assign" says what is read; none of them'),
+        ({"subscribe": "t", "startingOffset": "latest"}, 'did you mean "startingOffsets"?'),
+    ],
+    ids=["none", "wrong"],
+)
+def test_load_names_the_option(spark: Any, reader: str, options: dict[str, str], message: str) -> None:
+    from pyspark.errors import AnalysisException
+
+    source = getattr(spark, reader).format("aioproducer").option("kafka.bootstrap.servers", "127.0.0.1:1")
+    with pytest.raises(AnalysisException, match=f"IllegalArgumentException: .*{re.escape(message)}"):
+        source.options(**options).load()
+
+
 class TestBatch:
     def test_it_has_the_columns_of_sparks_own_source(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
         fill(cluster, topic, 3)
@@ -67,14 +85,16 @@ class TestBatch:
         ] == [(b"%d" % number, b"0:%d" % number, topic, 0, number, 1000 + number, 0) for number in range(3)]
         assert [row.headers for row in rows] == [None] * 3
 
+    @pytest.mark.parametrize(
+        ("split", "tasks"), [({}, 2), ({"minPartitions": "9"}, 9), ({"maxRecordsPerPartition": "10"}, 5)]
+    )
     def test_every_record_is_read_once_however_it_is_split(
-        self, spark: Any, cluster: ThreadedCluster, topic: str
+        self, spark: Any, cluster: ThreadedCluster, topic: str, split: dict[str, str], tasks: int
     ) -> None:
         fill(cluster, topic, 40, 0, 7)
-        for split, tasks in (({}, 2), ({"minPartitions": "9"}, 9), ({"maxRecordsPerPartition": "10"}, 5)):
-            frame = source(spark.read, cluster, topic, **split).load()
-            assert frame.rdd.getNumPartitions() >= tasks
-            assert values(frame) == expected(range(40), range(0), range(7))
+        frame = source(spark.read, cluster, topic, **split).load()
+        assert frame.rdd.getNumPartitions() >= tasks
+        assert values(frame) == expected(range(40), range(0), range(7))
 
     def test_an_empty_topic(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
         assert source(spark.read, cluster, topic).load().collect() == []
@@ -130,16 +150,22 @@ class TestBatch:
         copied = source(spark.read, cluster, "copy").load().select(columns)
         assert sorted(copied.collect()) == sorted(frame.select(columns).collect())
 
-    def test_what_is_wrong_is_said_before_any_task_runs(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
+    @pytest.mark.parametrize(
+        ("name", "value", "message"),
+        [
+            ("subscribe", "nosuch", "UnknownTopicOrPartitionException.*nosuch"),
+            ("endingOffsets", '{"TOPIC": {"0": 9, "1": -1, "2": -1}}', "up to offset 9, and its log ends at 5"),
+            ("kafka.bootstrap.servers", "127.0.0.1:1", "no broker can be reached"),
+        ],
+    )
+    def test_what_is_wrong_is_an_error_before_any_task_runs(
+        self, spark: Any, cluster: ThreadedCluster, topic: str, name: str, value: str, message: str
+    ) -> None:
         fill(cluster, topic, 5)
-        ending = f'{{"{topic}": {{"0": 9, "1": -1, "2": -1}}}}'
-        for more, message in (
-            ({"subscribe": "nosuch"}, "UnknownTopicOrPartitionException.*nosuch"),
-            ({"endingOffsets": ending}, "up to offset 9, and its log ends at 5"),
-            ({"kafka.bootstrap.servers": "127.0.0.1:1"}, "no broker can be reached"),
-        ):
-            with pytest.raises(Exception, match=f"(?s){message}"):
-                source(spark.read, cluster, topic, **more).load().collect()
+        with pytest.raises(Exception, match=f"(?s){message}"):
+            source(spark.read, cluster, topic, **{name: value.replace("TOPIC", topic)}).load().collect()
+
+    def test_a_column_of_another_type_is_an_error(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
         with pytest.raises(Exception, match='column "offset" is int, but bigint in the source'):
             source(spark.read, cluster, topic).schema("offset int").load().collect()
 
@@ -176,9 +202,10 @@ class TestStream:
         return run
 
     def test_wrong_options_are_the_last_error_that_is_shown(self, run: Callable[..., Any]) -> None:
-        with pytest.raises(Exception, match="startingOffsets") as raised:
-            run(startingOffset="earliest")
-        assert 'IllegalArgumentException: the source has no option "startingoffset"' in str(raised.value)
+        """Those that load() cannot know, because a batch has them."""
+        with pytest.raises(Exception, match="endingOffsets") as raised:
+            run(endingOffsets="latest")
+        assert 'IllegalArgumentException: option "endingOffsets" is for batches only' in str(raised.value)
         assert "During handling of the above exception" not in str(raised.value)
 
     def test_it_goes_on_where_it_was(self, cluster: ThreadedCluster, topic: str, run: Callable[..., Any]) -> None:

@@ -19,7 +19,7 @@ ROWS = 600
 
 
 def test_each_row_is_read_once(spark: object, tmp_path: Path) -> None:
-    """``spark`` only because whoever has no Spark cannot run this either."""
+    """``spark`` skips this where there is no Spark."""
     with ThreadedCluster(topics={"t": 2}) as cluster:
         program = str(Path(__file__).with_name("two_hosts.py"))
         arguments = [sys.executable, program, cluster.bootstrap_servers, "t", str(tmp_path)]
@@ -33,4 +33,4 @@ def test_each_row_is_read_once(spark: object, tmp_path: Path) -> None:
         written = len(cluster.records("t"))
     expected = [f"{job} {row}" for job, tasks in (("slow", 3), ("lost", 2)) for row in range(tasks * ROWS)]
     assert sorted(read) == sorted(expected)
-    assert written > len(expected), "rows of attempts that came to nothing, which nobody reads"
+    assert written > len(expected), "rows of failed attempts, which no reader sees"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.spark.sink_options import SinkOptions
+from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.testing.fault_script import FaultScript
 
 from .epochs import options

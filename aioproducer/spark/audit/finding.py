@@ -93,7 +93,12 @@ class Finding:
         if self.topic is None:
             return ""
         place = self.topic if self.partition is None else f"{self.topic}-{self.partition}"
-        return f"{place}@{_span(self.first_offset, self.last_offset)}" if self.first_offset is not None else place
+        return f"{place}@{self.offsets}" if self.offsets else place
+
+    @property
+    def offsets(self) -> str:
+        """As ``17…19``; empty where there are none."""
+        return "" if self.first_offset is None else _span(self.first_offset, self.last_offset)
 
     @property
     def who(self) -> str:

@@ -16,30 +16,30 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from aioproducer.spark.audit.batch_sizes import batch_sizes
-from aioproducer.spark.audit.batches import batches
 from aioproducer.spark.audit.checks import Evidence, checks
-from aioproducer.spark.audit.equal import equal_records
-from aioproducer.spark.audit.events import incomplete_logs
-from aioproducer.spark.audit.examples import found_in
-from aioproducer.spark.audit.isolation import given, wrongly_read
-from aioproducer.spark.audit.keys import keys, split_keys
-from aioproducer.spark.audit.latencies import ACKNOWLEDGED, APPENDED, late_minutes, latencies
-from aioproducer.spark.audit.ledger import doubtful, ledger, with_several_copies
-from aioproducer.spark.audit.metrics_reports import windows
-from aioproducer.spark.audit.observations import observe
-from aioproducer.spark.audit.offsets import wrong_offsets
+from aioproducer.spark.audit.frames.batches import batches
+from aioproducer.spark.audit.frames.ledger import doubtful, ledger, with_several_copies
+from aioproducer.spark.audit.frames.metrics_reports import windows
+from aioproducer.spark.audit.frames.observations import observe
+from aioproducer.spark.audit.frames.slices import slices
+from aioproducer.spark.audit.frames.spans import SPAN, compared, spans
+from aioproducer.spark.audit.frames.tables import Tables
 from aioproducer.spark.audit.options import AuditOptions
-from aioproducer.spark.audit.order import wrong_order
-from aioproducer.spark.audit.partitions import partitions, skewed_partitions
-from aioproducer.spark.audit.producers import producers
-from aioproducer.spark.audit.records import missing_numbers, missing_records, wrong_records
-from aioproducer.spark.audit.sequences import wrong_sequences
-from aioproducer.spark.audit.slices import slices
-from aioproducer.spark.audit.spans import SPAN, compared, spans
+from aioproducer.spark.audit.rules.batch_sizes import batch_sizes
+from aioproducer.spark.audit.rules.equal import equal_records
+from aioproducer.spark.audit.rules.examples import found_in
+from aioproducer.spark.audit.rules.incomplete_logs import incomplete_logs
+from aioproducer.spark.audit.rules.isolation import given, wrongly_read
+from aioproducer.spark.audit.rules.keys import keys, split_keys
+from aioproducer.spark.audit.rules.latencies import ACKNOWLEDGED, APPENDED, late_minutes, latencies
+from aioproducer.spark.audit.rules.offsets import wrong_offsets
+from aioproducer.spark.audit.rules.order import wrong_order
+from aioproducer.spark.audit.rules.partitions import partitions, skewed_partitions
+from aioproducer.spark.audit.rules.producers import producers
+from aioproducer.spark.audit.rules.records import missing_numbers, missing_records, wrong_records
+from aioproducer.spark.audit.rules.sequences import wrong_sequences
+from aioproducer.spark.audit.rules.transactions import matchable, outcomes, parts, wrong_transactions
 from aioproducer.spark.audit.summary import Row, Summary
-from aioproducer.spark.audit.tables import Tables
-from aioproducer.spark.audit.transactions import matchable, outcomes, parts, wrong_transactions
 
 MINUTES: Final = 3000
 """Rows of latencies in a summary."""

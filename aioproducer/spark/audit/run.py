@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from aioproducer.spark.audit.bounds import bounds_frame, find_bounds
-from aioproducer.spark.audit.events import events_of_files, events_of_topic
+from aioproducer.spark.audit.frames.bounds import bounds_frame, find_bounds
+from aioproducer.spark.audit.frames.events import events_of_files, events_of_topic
+from aioproducer.spark.audit.frames.metrics_reports import metrics_reports
 from aioproducer.spark.audit.job import audit
-from aioproducer.spark.audit.metrics_reports import metrics_reports
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.place import Place
-from aioproducer.spark.audit.report import html
+from aioproducer.spark.audit.report.page import html
 from aioproducer.spark.audit.source import Source
 from aioproducer.spark.audit.summary import Summary
 from aioproducer.spark.spark_job import run_job

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from aioproducer.spark import register
-from aioproducer.spark.audit.bounds import Bound
-from aioproducer.spark.audit.isolation import GIVEN_COLUMNS
-from aioproducer.spark.audit.observations import schema_of, source_schema
-from aioproducer.spark.offset_plan import Offsets, to_json
+from aioproducer.spark.audit.frames.bounds import Bound
+from aioproducer.spark.audit.frames.observations import schema_of, source_schema
+from aioproducer.spark.audit.rules.isolation import GIVEN_COLUMNS
+from aioproducer.spark.source.offset_plan import Offsets, to_json
 
 
 class Source:

@@ -12,17 +12,17 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from aioproducer.spark.audit.batches import batches
 from aioproducer.spark.audit.finding import Finding
-from aioproducer.spark.audit.findings import finding_of
-from aioproducer.spark.audit.latencies import late_minutes, latencies
-from aioproducer.spark.audit.ledger import RECORD
-from aioproducer.spark.audit.observations import observe
-from aioproducer.spark.audit.offsets import wrong_offsets
+from aioproducer.spark.audit.frames.batches import batches
+from aioproducer.spark.audit.frames.ledger import RECORD
+from aioproducer.spark.audit.frames.observations import observe
+from aioproducer.spark.audit.frames.slices import slices
 from aioproducer.spark.audit.options import AuditOptions
-from aioproducer.spark.audit.order import wrong_order
-from aioproducer.spark.audit.sequences import wrong_sequences
-from aioproducer.spark.audit.slices import slices
+from aioproducer.spark.audit.rules.findings import finding_of
+from aioproducer.spark.audit.rules.latencies import late_minutes, latencies
+from aioproducer.spark.audit.rules.offsets import wrong_offsets
+from aioproducer.spark.audit.rules.order import wrong_order
+from aioproducer.spark.audit.rules.sequences import wrong_sequences
 from aioproducer.spark.audit.tails import KeptTails, Tails, after
 from aioproducer.timing.clock import Clock, SystemClock
 

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from aioproducer.spark.audit import sequences
-from aioproducer.spark.audit.batches import batches
-from aioproducer.spark.audit.local_frame import local_frame
-from aioproducer.spark.audit.observations import observe, source_schema
-from aioproducer.spark.audit.slices import slices
+from aioproducer.spark.audit.frames.batches import batches
+from aioproducer.spark.audit.frames.local_frame import local_frame
+from aioproducer.spark.audit.frames.observations import observe, source_schema
+from aioproducer.spark.audit.frames.slices import slices
+from aioproducer.spark.audit.rules import sequences
 
 FORGOTTEN_AFTER_MS: Final = 86_400_000
 """How long a producer that writes nothing is remembered: as long as by brokers (producer.id.expiration.ms), which then

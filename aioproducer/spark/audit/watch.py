@@ -13,7 +13,7 @@ from pyspark.sql.streaming import StreamingQuery
 from aioproducer import HealthFinding, Severity
 from aioproducer.spark.audit.alerts import Alert, Report, Watched, alerts
 from aioproducer.spark.audit.finding import Finding
-from aioproducer.spark.audit.metrics_reports import metrics_reports
+from aioproducer.spark.audit.frames.metrics_reports import metrics_reports
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.place import Place
 from aioproducer.spark.audit.source import Source

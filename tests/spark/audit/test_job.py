@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.options import AuditOptions
-from aioproducer.spark.audit.report import html
+from aioproducer.spark.audit.report.page import html
 from tests.spark.audit.auditing import audited
 
 pytestmark = pytest.mark.conformance
@@ -97,7 +97,7 @@ def test_the_report_has_verdict_findings_and_plots(faulty: Any) -> None:
     text = html(faulty)
     assert '<p class="verdict critical">' in text
     assert all(f"<h3>{kind.value}</h3>" in text for kind in (Kind.MISSING, Kind.TORN, Kind.LATE))
-    assert text.count("<svg ") == 2 + 1 + 3, "appended to two topics, acknowledged, partitions of three"
+    assert text.count("<figure>") == 2 + 1 + 3, "appended to two topics, acknowledged, partitions of three"
 
 
 def test_figures(faulty: Any) -> None:
@@ -109,7 +109,7 @@ def test_figures(faulty: Any) -> None:
 
 
 def test_a_topic_without_records_is_not_skewed(spark: Any) -> None:
-    from aioproducer.spark.audit.partitions import skewed_partitions
+    from aioproducer.spark.audit.rules.partitions import skewed_partitions
 
     empty = spark.createDataFrame([("t", 0, 0), ("t", 1, 0)], "topic string, partition int, records long")
     assert skewed_partitions(empty, AuditOptions(now_ms=0)).collect() == []

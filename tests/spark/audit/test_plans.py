@@ -53,8 +53,8 @@ def test_a_large_table_of_findings_stays_out_of_the_driver(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each order is there twice: more keys to look up than are sent to all tasks."""
-    from aioproducer.spark.audit import matching
     from aioproducer.spark.audit.finding import Kind
+    from aioproducer.spark.audit.frames import matching
     from benchmarks.audited_topics import Shape, Topics, all_of, as_source, events, orders
 
     from .plans import executed

@@ -48,7 +48,7 @@ def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> N
 
     assert [records for records, _, _ in heard] == [8 * BATCH, 16 * BATCH, 16 * BATCH, 5 * BATCH]
     found = [(Kind(row.kind), row.partition, row.first_offset) for row in spark.read.parquet(place).collect()]
-    # The copies of records come after what their stream sent since: of a stream nobody knows more.
+    # The copies of records come after what their stream sent since: more is not kept of a stream.
     late = [(Kind.REORDERED, 1, copy * BATCH + place) for copy in (12, 13) for place in range(BATCH)]
     planted = [
         (Kind.HOLE, 0, 8 * BATCH),
@@ -62,9 +62,9 @@ def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> N
 
 def test_who_wrote_nothing_for_a_day_is_forgotten(spark: Any, tmp_path: Path) -> None:
     """What is kept goes by the producers of a day, however many there ever were."""
-    from aioproducer.spark.audit.batches import batches
-    from aioproducer.spark.audit.observations import observe
-    from aioproducer.spark.audit.slices import slices
+    from aioproducer.spark.audit.frames.batches import batches
+    from aioproducer.spark.audit.frames.observations import observe
+    from aioproducer.spark.audit.frames.slices import slices
     from aioproducer.spark.audit.tails import FORGOTTEN_AFTER_MS, KeptTails, after
     from benchmarks.audited_topics import BATCH, Shape, as_source, orders
 
@@ -81,8 +81,8 @@ def test_who_wrote_nothing_for_a_day_is_forgotten(spark: Any, tmp_path: Path) ->
 
 
 def test_windows_of_metrics_reports(spark: Any) -> None:
-    from aioproducer.spark.audit.local_frame import local_frame
-    from aioproducer.spark.audit.metrics_reports import metrics_reports, windows
+    from aioproducer.spark.audit.frames.local_frame import local_frame
+    from aioproducer.spark.audit.frames.metrics_reports import metrics_reports, windows
 
     def report(number: int, window: int, in_flight: int | None, schema: int = 1) -> bytes:
         of_partition = {"3": {"in-flight-window": window, "batches-in-flight": in_flight}}

@@ -21,7 +21,8 @@ import pyspark
 import aioproducer
 from aioproducer import errors
 from aioproducer.admin import KafkaAdmin, NewTopic
-from aioproducer.spark import decision, exactly_once, marker, prepared, whole_input
+from aioproducer.spark.exactly_once import decision, marker, prepared, write_once
+from aioproducer.spark.sink import whole_input
 from aioproducer.testing.kafka_libs import DEFAULT_VERSION
 from tests.spark.foreign import values
 
@@ -54,7 +55,7 @@ _PEACEFUL = 3
 _SAME_PARTITIONS = re.compile(r"with the same ([0-9]+) partitions")
 _OF_SINK = {
     one.__name__
-    for module in (decision, errors, exactly_once, marker, prepared, whole_input)
+    for module in (decision, errors, marker, prepared, whole_input, write_once)
     for one in vars(module).values()
     if isinstance(one, type) and issubclass(one, errors.KafkaError)
 }

@@ -126,7 +126,7 @@ def answer(fields: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever Spark prints is no answer
+    os.dup2(2, 1)  # what Spark prints is no answer
     driver = Driver(*sys.argv[1:])
     answer({"ready": True})
     for line in sys.stdin:
@@ -136,4 +136,4 @@ if __name__ == "__main__":
             traceback.print_exc()
         if json.loads(line)["do"] == "leave":
             break
-    os._exit(0)  # a write that is still running fails, and nobody waits for it
+    os._exit(0)  # a write that is still running fails, which is not waited for

@@ -46,7 +46,7 @@ class DriverProcess:
             raise
 
     def order(self, **order: object) -> None:
-        """DriverGone if nobody obeys any more."""
+        """DriverGone if the driver does not answer any more."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(order).encode() + b"\n")

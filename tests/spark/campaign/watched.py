@@ -15,7 +15,7 @@ from unittest.mock import patch
 from pyspark import TaskContext
 
 from aioproducer.spark import AioproducerDataSource
-from aioproducer.spark.ledger import KafkaDriversLedger
+from aioproducer.spark.exactly_once.ledger import KafkaDriversLedger
 from aioproducer.spark.writer import BatchWriter, StreamWriter
 
 from .plan import Kind, Moment
@@ -58,7 +58,7 @@ def upstream(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _taken(kind: Kind) -> bool:
-    """Whether there is trouble of this kind for whoever comes first."""
+    """Whether there is trouble of this kind for the first that looks."""
     try:
         (directory() / kind.name).unlink()
     except FileNotFoundError:

@@ -1,0 +1,304 @@
+"""The driver's part of exactly-once, with the embedded broker and without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from aioproducer import KafkaProducer
+from aioproducer.admin import KafkaAdmin
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.errors import IllegalStateException, ProducerFencedException
+from aioproducer.spark.exactly_once import two_phases
+from aioproducer.spark.exactly_once.decision import Decision, EpochIncompleteException, EpochNotCommittedException
+from aioproducer.spark.exactly_once.epoch_commit import abort_epoch
+from aioproducer.spark.exactly_once.ledger import KafkaDriversLedger, open_drivers_ledger
+from aioproducer.spark.exactly_once.marker import MarkerMismatchException
+from aioproducer.spark.exactly_once.prepared import Outcome, Prepared, prepared_of
+from aioproducer.spark.sink.sink_options import SinkOptions
+from aioproducer.types import OffsetAndMetadata, TopicPartition
+from tests.spark.epochs import attempt, attempts, commit, open_transactions, options, read, write_epoch
+
+pytest.importorskip("pyarrow")
+
+PARTS = {0: ["a", "b"], 1: ["c"], 2: ["d"]}
+OTHERWISE = {0: ["d", "a"], 1: ["b", "c"]}
+ROWS = ["a", "b", "c", "d"]
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(2) as cluster:
+        cluster.create_topic("t", 1)
+        yield cluster
+
+
+@pytest.fixture
+def chosen(cluster: EmbeddedCluster) -> SinkOptions:
+    return options(cluster)
+
+
+async def decide_only(chosen: SinkOptions, epoch: int, outcomes: Sequence[Outcome]) -> None:
+    """A driver that is killed when it has decided, and has ended nothing."""
+    async with open_drivers_ledger(chosen, "query", "here") as ledger:
+        await ledger.take_over()
+        await ledger.propose(Decision.of(epoch, outcomes, "here"))
+        await ledger.decide()
+
+
+async def end(chosen: SinkOptions, one: Prepared, *, committed: bool) -> bool:
+    async with open_drivers_ledger(chosen, "query", "here") as ledger:
+        return await ledger.end(one, committed=committed)
+
+
+async def test_an_epoch_is_committed_once_and_compared_when_it_is_run_again(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    await commit(chosen, 5, outcomes)
+    assert cluster.committed_offsets("aioproducer-query-all") == {("t", 0): 5}
+    await commit(chosen, 5, outcomes)
+    await commit(chosen, 5, await attempts(chosen, 5, PARTS))
+    with pytest.raises(MarkerMismatchException, match=r"epoch 5 of query: .* with 4 rows .* 3 partitions, and has 5"):
+        await commit(chosen, 5, await attempts(chosen, 5, {**PARTS, 3: ["e"]}))
+    assert sorted(await read(cluster)) == ROWS
+    assert await open_transactions(cluster) == []
+
+
+async def test_other_partitions_than_before_do_no_harm(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    """Other cores, AQE, dynamic allocation: before the decision, after it, and when all is over."""
+    await attempts(chosen, 5, {0: ["a", "b"], 2: ["d"]})  # and the driver is killed
+    outcomes = await attempts(chosen, 5, OTHERWISE)
+    await decide_only(chosen, 5, outcomes)
+    await commit(chosen, 5, await attempts(chosen, 5, PARTS))
+    assert sorted(await read(cluster)) == ROWS
+    await commit(chosen, 5, await attempts(chosen, 5, {0: ROWS}))
+    assert sorted(await read(cluster)) == ROWS
+    assert await open_transactions(cluster) == []
+    await write_epoch(chosen, 6, ["e"])
+    assert sorted(await read(cluster)) == [*ROWS, "e"]
+
+
+@pytest.mark.parametrize("ended", [0, 1, 3])
+async def test_a_driver_killed_between_decision_and_end(
+    cluster: EmbeddedCluster, chosen: SinkOptions, ended: int
+) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    await decide_only(chosen, 5, outcomes)
+    for one in prepared_of(outcomes)[:ended]:
+        assert await end(chosen, one, committed=True)
+    again = await attempts(chosen, 5, PARTS)
+    assert prepared_of(again) == [], "tasks finish what was decided, and write nothing"
+    assert sorted(await read(cluster)) == ROWS
+    await commit(chosen, 5, again)
+    assert sorted(await read(cluster)) == ROWS
+    assert cluster.log("t").log_end_offset == 7, "four rows, and the ends of three transactions"
+
+
+async def test_a_driver_killed_before_its_decision_was_in_force(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    async with open_drivers_ledger(chosen, "query", "here") as killed:
+        await killed.take_over()
+        await killed.propose(Decision.of(5, outcomes, "here"))
+        await commit(chosen, 5, outcomes)
+        with pytest.raises(ProducerFencedException):
+            await killed.decide()
+        assert await killed.left_open() == []
+    assert sorted(await read(cluster)) == ROWS
+
+
+async def test_a_transaction_that_is_gone_before_the_decision(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    assert await end(chosen, prepared_of(outcomes)[1], committed=False)
+    with pytest.raises(
+        EpochNotCommittedException,
+        match=r"^epoch 5 of query: .* partition 1 is no longer open.*transaction\.timeout\.ms",
+    ):
+        await commit(chosen, 5, outcomes)
+    await abort_epoch(chosen, "query", 5, prepared_of(outcomes))
+    assert await open_transactions(cluster) == []
+    assert await read(cluster) == []
+    assert cluster.committed_offsets("aioproducer-query-all") == {}
+    await write_epoch(chosen, 5, ROWS)
+    assert await read(cluster) == ROWS
+
+
+async def test_one_write_id_for_two_topics_at_the_same_time(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("other", 1)
+    first, second = (options(cluster, writeId="query", topic=topic) for topic in ("t", "other"))
+    mine, others = await attempts(first, 0, PARTS), await attempts(second, 0, {0: ["x"]})
+    await commit(second, 0, others)
+    with pytest.raises(EpochNotCommittedException, match="or another attempt, driver or write of this name has ended"):
+        await commit(first, 0, mine)
+    assert await read(cluster) == []
+    for chosen, parts in ((first, PARTS), (second, {0: ["x"]})):
+        await commit(chosen, 0, await attempts(chosen, 0, parts))
+    assert sorted(await read(cluster)) == ROWS
+    assert await read(cluster, "other") == ["x"]
+
+
+async def test_a_transaction_with_too_little_time_left(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    with pytest.raises(EpochNotCommittedException, match=r"partition 0 has [0-9]+ ms left, of .* = 100000000"):
+        async with open_drivers_ledger(chosen, "query", "here") as ledger:
+            await two_phases.commit(ledger, 5, outcomes, 100_000_000, "epoch 5")
+    assert cluster.committed_offsets("aioproducer-query-all") == {}
+
+
+async def test_a_transaction_that_is_lost_after_the_decision_is_written_again(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    await decide_only(chosen, 5, outcomes)
+    assert await end(chosen, prepared_of(outcomes)[1], committed=False)
+    with pytest.raises(
+        EpochIncompleteException,
+        match=r"the rows of 1 of 3 partitions \(1\) were aborted .* with the same 3 partitions",
+    ):
+        await commit(chosen, 5, await attempts(chosen, 5, OTHERWISE))
+    assert sorted(await read(cluster)) == ["a", "b", "d"]
+    with pytest.raises(MarkerMismatchException, match="other rows"):
+        await commit(chosen, 5, await attempts(chosen, 5, {**PARTS, 1: ["another"]}))
+    again = await attempts(chosen, 5, PARTS)
+    assert [one.partition for one in prepared_of(again)] == [1]
+    await commit(chosen, 5, again)
+    assert sorted(await read(cluster)) == ROWS
+    assert await open_transactions(cluster) == []
+
+
+async def test_a_transaction_that_is_lost_while_the_driver_decides(
+    cluster: EmbeddedCluster, chosen: SinkOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide = KafkaDriversLedger.decide
+    outcomes = await attempts(chosen, 5, PARTS)
+
+    async def and_lose(ledger: KafkaDriversLedger) -> None:
+        await decide(ledger)
+        assert await ledger.end(prepared_of(outcomes)[2], committed=False)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KafkaDriversLedger, "decide", and_lose)
+        with pytest.raises(EpochIncompleteException, match=r"\(2\) were .*transaction\.timeout\.ms = 900000"):
+            await commit(chosen, 5, outcomes)
+    await abort_epoch(chosen, "query", 5, prepared_of(outcomes))
+    assert sorted(await read(cluster)) == ["a", "b", "c"]
+    await commit(chosen, 5, await attempts(chosen, 5, PARTS))
+    assert sorted(await read(cluster)) == ROWS
+
+
+async def test_a_transaction_that_was_committed_is_not_lost_when_its_id_has_another_owner(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    """Its coordinator does not know any more how it has ended; its marker does."""
+    outcomes = await attempts(chosen, 5, PARTS)
+    await decide_only(chosen, 5, outcomes)
+    assert await end(chosen, prepared_of(outcomes)[1], committed=True)
+    name = "aioproducer-query-1.0"
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=name) as late:
+        await late.init_transactions()
+        assert not await end(chosen, prepared_of(outcomes)[1], committed=True)
+        await commit(chosen, 5, await attempts(chosen, 5, OTHERWISE))
+    assert sorted(await read(cluster)) == ROWS
+
+
+async def test_an_epoch_that_fails_leaves_nothing_open_that_the_driver_knows_of(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    await attempt(chosen, 5, 1, ["c"], number=7)  # one that Spark did not count, or of another driver
+    await abort_epoch(chosen, "query", 5, prepared_of(outcomes))
+    assert await open_transactions(cluster) == ["aioproducer-query-1.7"]
+    assert await read(cluster) == []
+    await write_epoch(chosen, 5, ["a"])
+    assert await open_transactions(cluster) == []
+    assert await read(cluster) == ["a"]
+
+
+async def test_what_was_decided_is_not_aborted(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    """Spark aborts an epoch when its commit has failed."""
+    outcomes = await attempts(chosen, 5, PARTS)
+    await decide_only(chosen, 5, outcomes)
+    await abort_epoch(chosen, "query", 5, prepared_of(outcomes))
+    assert sorted(await read(cluster)) == ROWS
+
+
+async def test_an_epoch_after_which_others_were_committed_is_refused(chosen: SinkOptions) -> None:
+    await write_epoch(chosen, 5, ["a"])
+    with pytest.raises(MarkerMismatchException, match="epoch 5 was written already"):
+        await commit(chosen, 4, [Outcome(0, 0, "0", None)])
+
+
+async def test_partitions_that_are_missing_are_no_epoch(chosen: SinkOptions) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    with pytest.raises(IllegalStateException, match=r"partitions \[0, 2\]: some are missing"):
+        await commit(chosen, 5, [outcomes[0], outcomes[2]])
+
+
+async def test_writes_with_similar_names_are_none_of_its_business(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    names = ["aioproducer-query-5-0.0", "aioproducer-que-0.0", "aioproducer-query-x", "aioproducer-query-3"]
+    producers = [KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=name) for name in names]
+    for producer in producers:
+        await producer.start()
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await (await producer.enqueue("t", b"another", partition=0))
+    await write_epoch(chosen, 5, ["a"])
+    assert await open_transactions(cluster) == sorted(names)
+    for producer in producers:
+        await producer.close()
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+async def test_an_epoch_that_an_older_version_has_begun_is_refused(
+    cluster: EmbeddedCluster, chosen: SinkOptions, partition: int
+) -> None:
+    """Its tasks ended their own transactions."""
+    group = f"aioproducer-query-{partition}"
+    await commit_offset(cluster, group, 5, '{"version":2,"epoch":5,"rows":1,"digest":"00"}')
+    with pytest.raises(MarkerMismatchException, match=rf"partition {partition} was committed .* an older version of"):
+        await write_epoch(chosen, 5, ["a"])
+    assert await read(cluster) == []
+
+
+async def test_an_epoch_after_one_of_an_older_version(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    (outcome,) = await attempts(chosen, 4, {0: ["older"]})
+    whole = f'{{"version":2,"epoch":5,"rows":1,"digest":"{outcome.digest}","partitions":1,"run":"r"}}'
+    await commit_offset(cluster, "aioproducer-query-all", 5, whole)
+    await commit_offset(cluster, "aioproducer-query-0", 5, '{"version":2,"epoch":5,"rows":1,"digest":"00"}')
+    again = await attempts(chosen, 5, {0: ["older"]})
+    assert prepared_of(again) == []
+    await commit(chosen, 5, again)
+    await write_epoch(chosen, 6, ["newer"])
+    assert await read(cluster) == ["newer"]
+
+
+async def commit_offset(cluster: EmbeddedCluster, group: str, offset: int, metadata: str) -> None:
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="older") as producer:
+        await producer.init_transactions()
+        async with producer.transaction():
+            place = {TopicPartition("t", 0): OffsetAndMetadata(offset, metadata)}
+            await producer.send_offsets_to_transaction(place, group)
+
+
+async def test_thousands_of_partitions_have_a_decision_in_pieces(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    many = tuple(Prepared(number, 0, 10**6 + 7 * number, number % 9, True) for number in range(3000))
+    decision = Decision(5, 1, "00", len(many), many)
+    async with open_drivers_ledger(chosen, "query", "here") as ledger:
+        await ledger.take_over()
+        await ledger.propose(decision)
+        await ledger.decide()
+        assert await ledger.decision() == decision
+    assert len(decision.as_offsets()) > 2
+    assert all(len(piece.metadata) <= 4096 for piece in decision.as_offsets())
+
+
+async def test_ends_that_nobody_heard_of_are_repeated(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    for one in prepared_of(outcomes):
+        assert [await end(chosen, one, committed=True) for _ in range(2)] == [True, True]
+        assert not await end(chosen, one, committed=False)
+    async with KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers) as admin:
+        assert await admin.describe_transactions(["nobody"]) == {"nobody": None}
