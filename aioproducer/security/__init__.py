@@ -3,4 +3,5 @@
 sasl.py            the mechanisms
 credentials.py, jaas.py, password.py   what a client logs in with
 tls.py             SSL contexts
+oauth/             tokens
 """

@@ -1,11 +1,11 @@
-"""A client's credentials, from the five configs that give them."""
+"""A client's name and password, from the five configs that give them."""
 
 from __future__ import annotations
 
 from aioproducer.errors import ConfigException
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, parse_jaas
 from aioproducer.security.password import Password
-from aioproducer.security.sasl import MECHANISMS, PLAIN, Credentials
+from aioproducer.security.sasl import MECHANISMS, OAUTHBEARER, PLAIN, Credentials
 
 _JAAS = "sasl.jaas.config"
 _USERNAME = "sasl.plain.username"
@@ -15,11 +15,22 @@ _PASSWORD = "sasl.plain.password"
 def credentials_of(
     protocol: str, mechanism: str | None, jaas: Password | None, username: str | None, password: Password | None
 ) -> Credentials | None:
-    """None for a ``protocol`` without SASL. ConfigException for what is missing, given twice, or without effect."""
+    """None for a ``protocol`` without SASL, and for tokens.
+
+    Raises :class:`ConfigException` for what is missing, given twice, or without effect.
+    """
     given = [name for name, value in ((_JAAS, jaas), (_USERNAME, username), (_PASSWORD, password)) if value is not None]
     if not protocol.upper().startswith("SASL_"):
         if given:
-            raise _refused(given[0], f"with security.protocol={protocol} nobody is told: set SASL_SSL, or leave it out")
+            raise _refused(
+                given[0], f"with security.protocol={protocol} they are never sent: set SASL_SSL, or remove them"
+            )
+        return None
+    if mechanism == OAUTHBEARER:
+        if username is not None or password is not None:
+            raise _refused(
+                _PASSWORD if username is None else _USERNAME, f"sasl.mechanism={OAUTHBEARER} has no password: remove it"
+            )
         return None
     if mechanism is None or mechanism not in MECHANISMS:
         wanted = f"set one of {', '.join(MECHANISMS)}"

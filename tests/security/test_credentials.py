@@ -42,7 +42,7 @@ def test_scram_has_a_login_module_of_its_own() -> None:
     assert made.credentials == Credentials("SCRAM-SHA-512", "alice", Password("planted"))
 
 
-def test_nobody_is_told_without_sasl() -> None:
+def test_credentials_are_refused_without_sasl() -> None:
     assert config({}).credentials is None
     assert config({"sasl.mechanism": "GSSAPI"}).credentials is None
 
@@ -60,8 +60,8 @@ def test_nobody_is_told_without_sasl() -> None:
         (SASL, "sasl.plain.username", "it is missing: security.protocol=SASL_PLAINTEXT needs sasl.plain.username and"),
         ({**SASL, "sasl_plain_username": "alice"}, "sasl.plain.password", "it is missing"),
         ({**SASL, **ALICE, "sasl.jaas.config": JAAS}, "sasl.plain.username", "sasl.jaas.config is there, too"),
-        (ALICE, "sasl.plain.username", "with security.protocol=PLAINTEXT nobody is told"),
-        ({"sasl.jaas.config": JAAS}, "sasl.jaas.config", "with security.protocol=PLAINTEXT nobody is told"),
+        (ALICE, "sasl.plain.username", "with security.protocol=PLAINTEXT they are never sent"),
+        ({"sasl.jaas.config": JAAS}, "sasl.jaas.config", "with security.protocol=PLAINTEXT they are never sent"),
         (
             {**SASL, "sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": JAAS},
             "sasl.jaas.config",

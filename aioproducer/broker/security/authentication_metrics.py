@@ -8,7 +8,7 @@ from aioproducer.metrics.sensor import Sensor
 
 
 class AuthenticationMetrics:
-    """Kafka's sensors of these names, in its ``Selector``; of one listener."""
+    """The authentication sensors of Kafka's ``Selector``, for one listener."""
 
     def __init__(self) -> None:
         self._successful = Sensor()
@@ -16,17 +16,17 @@ class AuthenticationMetrics:
         self._reauthenticated = Sensor()
         self._reauthentication_failed = Sensor()
         self.expired = Sensor()
-        """Connections that were closed because they went on after their session had ended."""
+        """Connections that were closed because they sent requests after their session had expired."""
 
     def authenticated(self, now: float) -> None:
         self._successful.record(1, now)
 
     def reauthenticated(self, seconds: float, now: float) -> None:
-        """It took ``seconds``."""
+        """A client has re-authenticated, which took ``seconds``."""
         self._reauthenticated.record(seconds * 1000, now)
 
     def failed(self, now: float, *, again: bool) -> None:
-        """``again``: a client that had been known."""
+        """An authentication has failed; with ``again`` it was a re-authentication."""
         (self._reauthentication_failed if again else self._failed).record(1, now)
 
     def killed(self, now: float) -> None:
@@ -34,7 +34,7 @@ class AuthenticationMetrics:
         self.expired.record(1, now)
 
     def figures(self, now: float) -> Iterator[tuple[str, float]]:
-        """By Kafka's names."""
+        """The figures under Kafka's names."""
         for name, sensor in (
             ("successful-authentication", self._successful),
             ("failed-authentication", self._failed),

@@ -1,7 +1,7 @@
-"""The lines of a log about logins that have failed: who, from where, and never more than a few at a time.
+"""Log lines about failed logins, with their users and addresses, limited to a few at a time.
 
-Rules of state and ``now`` (seconds). Failures without a line are counted; the number is logged with the next failure,
-or when the listener is closed.
+These are rules of state and ``now`` (seconds). Failures beyond the limit are counted; the count is logged with the next
+failure, or when the listener is closed.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections import Counter
 from aioproducer.printable import printable
 
 INTERVAL = 10.0
-"""Seconds in which there are a limited number of lines."""
+"""The seconds for which the number of lines is limited."""
 
 LINES = 10
 NAMED = 5
-"""Users that a summary names."""
+"""How many users a summary names."""
 
 _KNOWN = 1000
-"""Users and addresses that are counted separately; all others are counted as one."""
+"""How many users and addresses are counted separately; all others are counted together."""
 
 _LONGEST_NAME = 100
 
@@ -26,7 +26,7 @@ _OTHERS = ("", "")
 
 
 class FailedLogins:
-    """Of one listener of a node."""
+    """The failed logins of one listener of a node."""
 
     def __init__(self, listener: str) -> None:
         self._listener = listener
@@ -35,7 +35,8 @@ class FailedLogins:
         self._more: Counter[tuple[str, str]] = Counter()
 
     def failed(self, user: str, address: str, why: str, now: float) -> list[str]:
-        """The lines to log now. ``user`` is who the client says it is; empty if it has not said."""
+        """Counts a failure, and returns the lines to log now. ``user`` is the name that the client sent; empty if it
+        has sent none."""
         lines = []
         if now - self._since >= INTERVAL:
             lines = self.rest(now)
@@ -49,7 +50,7 @@ class FailedLogins:
         return lines
 
     def rest(self, now: float) -> list[str]:
-        """A summary of the failures that no line has counted; none if there are none."""
+        """A summary of the failures that no line mentions; empty if there are none."""
         if not self._more:
             return []
         more, self._more = self._more, Counter()

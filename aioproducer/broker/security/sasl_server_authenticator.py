@@ -1,10 +1,10 @@
 """Authentication of a connection's client: the exchange, and how long its result is valid.
 
-Rules of state and ``now`` (seconds); the handlers of ApiVersions, SaslHandshake and SaslAuthenticate are its shell, and
-``KafkaApis`` asks :meth:`SaslServerAuthenticator.admits` before it looks at any request. Kafka's class of this name
-(KIP-43, KIP-152, KIP-368).
+These are the rules of Kafka's class of this name (KIP-43, KIP-152, KIP-368), as functions of state and ``now``
+(seconds). The handlers of ApiVersions, SaslHandshake and SaslAuthenticate drive the exchange; ``KafkaApis`` calls
+:meth:`SaslServerAuthenticator.admits` before it handles any request.
 
-Simplification: tokens are only accepted in SaslAuthenticate (SaslHandshake 1, since Kafka 1.0), never bare.
+Simplification: tokens are accepted only in SaslAuthenticate (SaslHandshake 1, since Kafka 1.0), never bare.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateResp
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeResponse
 
 ANONYMOUS = "ANONYMOUS"
-"""Kafka's name for a client that need not authenticate."""
+"""Kafka's name for a client that has not authenticated."""
 
 MIN_REAUTH_INTERVAL = 1.0
 """Seconds between two re-authentications of a connection (Kafka's ``MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS``)."""
 
 SaslServers = Mapping[str, Callable[[], SaslServer]]
-"""The enabled mechanisms by name; each call begins an exchange."""
+"""Enabled mechanisms by name; each call begins a new exchange."""
 
 
 class Admission(Enum):
     """Whether a request may be handled."""
 
     YES = "yes"
-    UNAUTHENTICATED = "its client has not said who it is"
+    UNAUTHENTICATED = "its client has not authenticated"
     EXPIRED = "its client's session has expired"
 
 
@@ -48,11 +48,11 @@ _ADMITTED = {
     SaslState.AUTHENTICATE: (ApiKey.SASL_AUTHENTICATE,),
     SaslState.REAUTH_BAD_MECHANISM: (ApiKey.SASL_AUTHENTICATE,),
 }
-"""Anything else is a failure, before a byte of its body is looked at."""
+"""The APIs of the authentication. A request of another one fails before its body is read."""
 
 
 class SaslServerAuthenticator:
-    """Of one connection."""
+    """The authentication of one connection."""
 
     def __init__(
         self, servers: SaslServers, max_reauth_ms: int, metrics: AuthenticationMetrics, failed_logins: FailedLogins
@@ -68,22 +68,24 @@ class SaslServerAuthenticator:
         self.state = SaslState.INITIAL_REQUEST
         self.user = ANONYMOUS
         self.claimed = ""
-        """Who it last said it was, right or wrong."""
+        """The user name that the client sent last, whether or not it was authenticated."""
         self.mechanism = ""
+        self.why = ""
+        """Why it was last refused, for the log; empty if its mechanism does not say."""
         self.expires_at: float | None = None
-        """When its session ends; None for never, and before there is one."""
+        """When the session expires; None for never, and before there is a session."""
 
     def admits(self, api_key: int, now: float) -> Admission:
-        """Whether a request of this API may be handled at this point. One that is not admitted ends the connection."""
+        """Whether a request of this API may be handled now. A request that is not admitted ends the connection."""
         if self.state is SaslState.COMPLETE:
-            # A client whose session has ended may still re-authenticate.
+            # A client whose session has expired may still re-authenticate.
             if self.expires_at is None or now < self.expires_at or api_key == ApiKey.SASL_HANDSHAKE:
                 return Admission.YES
             self._metrics.killed(now)
             return Admission.EXPIRED
         if api_key in _ADMITTED.get(self.state, ()):
             return Admission.YES
-        if not self.failed:  # what a client that is gone had sent as well is not another failure
+        if not self.failed:  # later requests of a connection that failed are no further failures
             self._fail(SaslEvent.TOKEN_REFUSED, now)
         return Admission.UNAUTHENTICATED
 
@@ -92,7 +94,7 @@ class SaslServerAuthenticator:
         self._advance(SaslEvent.VERSIONS if is_supported else SaslEvent.VERSIONS_UNSUPPORTED)
 
     def handshake(self, mechanism: str, now: float) -> SaslHandshakeResponse:
-        """The client chooses a mechanism. :attr:`failed` says whether that failed."""
+        """The client chooses a mechanism. :attr:`failed` is true if that fails."""
         if self.state is SaslState.COMPLETE:
             if self.expires_at is None or now - self._reauthentication_began < MIN_REAUTH_INTERVAL:
                 return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
@@ -111,7 +113,7 @@ class SaslServerAuthenticator:
         return SaslHandshakeResponse(ErrorCode.NONE, enabled)
 
     def authenticate(self, token: bytes, now: float) -> SaslAuthenticateResponse:
-        """The client sends a token of the mechanism. :attr:`failed` says whether that failed."""
+        """The client sends a token of the mechanism. :attr:`failed` is true if that fails."""
         server = self._server
         if self.state is SaslState.COMPLETE:
             # A token without a handshake (Kafka's ``KafkaApis.handleSaslAuthenticateRequest``).
@@ -121,28 +123,28 @@ class SaslServerAuthenticator:
         try:
             if server is None or self.state is SaslState.REAUTH_BAD_MECHANISM:
                 raise SaslAuthenticationException(
-                    f"re-authentication is by the same mechanism as before, {self.mechanism}"
+                    f"re-authentication needs the same mechanism as before, {self.mechanism}"
                 )
             try:
                 answer = server.evaluate_response(token)
             finally:
-                self.claimed = server.user
+                self.claimed, self.why = server.user, server.why
             if server.is_complete and self.is_known and server.user != self.user:
-                raise SaslAuthenticationException("re-authentication is by the same user as before")
+                raise SaslAuthenticationException("re-authentication needs the same user as before")
         except SaslAuthenticationException as error:
             self._fail(SaslEvent.TOKEN_REFUSED, now)
             return SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, str(error))
         if not server.is_complete:
             self._advance(SaslEvent.TOKEN_CONTINUES)
             return SaslAuthenticateResponse(ErrorCode.NONE, None, answer)
-        self._succeed(server, now)
-        return SaslAuthenticateResponse(ErrorCode.NONE, None, answer, max(0, self._max_reauth_ms))
+        return SaslAuthenticateResponse(ErrorCode.NONE, None, answer, self._succeed(server, now))
 
     @property
     def failed(self) -> bool:
         return self.state is SaslState.FAILED
 
-    def _succeed(self, server: SaslServer, now: float) -> None:
+    def _succeed(self, server: SaslServer, now: float) -> int:
+        """Returns how long the session lasts, in milliseconds; 0 for no limit."""
         self._advance(SaslEvent.TOKEN_ACCEPTED)
         if self.is_known:
             self._metrics.reauthenticated(now - self._reauthentication_began, now)
@@ -151,8 +153,13 @@ class SaslServerAuthenticator:
         self.is_known = True
         self.user = server.user
         self._server = None
+        limits = [] if server.lifetime is None else [max(0, int(server.lifetime * 1000))]
         if self._max_reauth_ms > 0:
-            self.expires_at = now + self._max_reauth_ms / 1000
+            limits.append(self._max_reauth_ms)
+        if not limits:
+            return 0
+        self.expires_at = now + min(limits) / 1000
+        return min(limits)
 
     def _fail(self, event: SaslEvent, now: float) -> None:
         self._advance(event)

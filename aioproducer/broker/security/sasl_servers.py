@@ -1,4 +1,4 @@
-"""The server's half of each SASL mechanism: takes the client's tokens and returns tokens for it."""
+"""The server's half of each SASL mechanism: it checks the client's tokens, and returns tokens for the client."""
 
 from __future__ import annotations
 
@@ -13,18 +13,29 @@ from aioproducer.security.sasl import scramp
 
 
 class SaslServer(Protocol):
-    """One exchange; like Java's class of this name."""
+    """One exchange, as in Java's class of this name."""
 
     user: str
-    """Who it says it is; who it is, once :attr:`is_complete`. Empty before it has said."""
+    """The user name that the client has sent; it is proved once :attr:`is_complete`. Empty before the first token."""
     is_complete: bool
+    lifetime: float | None
+    """Seconds that its credentials are valid for; None if they never expire."""
+    why: str
+    """Why it was refused, for the broker's log alone."""
 
     def evaluate_response(self, token: bytes) -> bytes:
-        """The token to answer. Raises :class:`SaslAuthenticationException`, whose message the client may read."""
+        """Returns the answer to a token. Raises :class:`SaslAuthenticationException`, whose message the client gets."""
 
 
-class PlainSaslServer:
-    """PLAIN (RFC 4616): name and password in the clear. Kafka's class of this name."""
+class PasswordSaslServer:
+    """What never expires, and is refused without a reason."""
+
+    lifetime: float | None = None
+    why = ""
+
+
+class PlainSaslServer(PasswordSaslServer):
+    """PLAIN (RFC 4616): name and password as plain text. Kafka's class of this name."""
 
     def __init__(self, users: Mapping[str, Password]) -> None:
         self._users = users
@@ -34,19 +45,19 @@ class PlainSaslServer:
     def evaluate_response(self, token: bytes) -> bytes:
         parts = token.split(b"\0")
         if len(parts) != 3:
-            raise SaslAuthenticationException(f"a PLAIN token has 3 parts, and this one {len(parts)}")
+            raise SaslAuthenticationException(f"a PLAIN token must have 3 parts, this one has {len(parts)}")
         acts_as, name, password = parts
         if not name or not password:
-            raise SaslAuthenticationException("a PLAIN token needs a username and a password, and one of them is empty")
+            raise SaslAuthenticationException("the username or the password of a PLAIN token is empty")
         if acts_as not in (b"", name):
-            raise SaslAuthenticationException("a PLAIN token for somebody else than its user is not accepted")
+            raise SaslAuthenticationException("a PLAIN token must authorize the user that it authenticates")
         try:
             user = name.decode()
         except UnicodeDecodeError:
             raise SaslAuthenticationException("the username of a PLAIN token is not UTF-8") from None
         self.user = user
         known = self._users.get(user)
-        # Also compared for unknown users, so that the time taken does not reveal whether the user exists.
+        # Unknown users get a comparison, too, so that the time taken does not reveal whether a user exists.
         right = hmac.compare_digest(password, ("" if known is None else known.value).encode())
         if known is None or not right:
             raise SaslAuthenticationException("Authentication failed: Invalid username or password")
@@ -54,10 +65,10 @@ class PlainSaslServer:
         return b""
 
 
-class ScramSaslServer:
+class ScramSaslServer(PasswordSaslServer):
     """SCRAM (RFC 5802, RFC 7677): both sides prove that they know the password, and neither sends it.
 
-    ``credential(user)`` returns the credential of a user, known or not: see :meth:`ScramCredentials.proving`.
+    ``credential(user)`` returns the credential of any user, known or not (:meth:`ScramCredentials.proving`).
     """
 
     def __init__(self, mechanism: str, credential: Callable[[str], ScramCredential]) -> None:

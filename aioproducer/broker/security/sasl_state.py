@@ -10,28 +10,28 @@ class SaslState(Enum):
 
     INITIAL_REQUEST = "initial request"
     HANDSHAKE_OR_VERSIONS_REQUEST = "handshake or versions request"
-    """The client has asked for versions in a version that could not be answered: it asks again."""
+    """The client sent ApiVersions in an unsupported version, and may send it again."""
     HANDSHAKE_REQUEST = "handshake request"
     AUTHENTICATE = "authenticate"
     COMPLETE = "complete"
     FAILED = "failed"
     REAUTH_PROCESS_HANDSHAKE = "re-authentication"
     REAUTH_BAD_MECHANISM = "re-authentication with another mechanism"
-    """Was let pass so far, as in Kafka: the failure is counted as one of re-authentication."""
+    """As in Kafka the handshake itself is admitted; the failure counts as a failed re-authentication."""
 
 
 class SaslEvent(Enum):
-    """What has come, and what was found of it."""
+    """What the client has sent, and the result of its check."""
 
     VERSIONS = "versions were listed"
-    VERSIONS_UNSUPPORTED = "versions were asked for in an unsupported version"
-    HANDSHAKE = "a mechanism that is enabled"
-    HANDSHAKE_UNSUPPORTED = "a mechanism that is not"
+    VERSIONS_UNSUPPORTED = "ApiVersions in an unsupported version"
+    HANDSHAKE = "an enabled mechanism"
+    HANDSHAKE_UNSUPPORTED = "a mechanism that is not enabled"
     HANDSHAKE_CHANGED = "another mechanism than before"
-    TOKEN_CONTINUES = "a token, and there are more to come"
-    TOKEN_ACCEPTED = "the last token, and all was right"
-    TOKEN_REFUSED = "a token that is wrong"
-    REAUTHENTICATION = "a handshake of a client that is known"
+    TOKEN_CONTINUES = "a token that others follow"
+    TOKEN_ACCEPTED = "the last token, which was accepted"
+    TOKEN_REFUSED = "a wrong token"
+    REAUTHENTICATION = "a handshake of an authenticated client"
 
 
 _TABLE = {
@@ -56,5 +56,5 @@ _TABLE = {
 
 
 def next_sasl_state(state: SaslState, event: SaslEvent) -> SaslState:
-    """What is not foreseen fails, for good."""
+    """The state after an event. An event that a state does not expect leads to FAILED, which is final."""
     return _TABLE.get((state, event), SaslState.FAILED)

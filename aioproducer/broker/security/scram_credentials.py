@@ -1,4 +1,4 @@
-"""What brokers know about SCRAM users: no password, and nothing with which one could log in."""
+"""The credentials of SCRAM users, from which neither a password nor a login can be derived."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
-"""Kafka's limits for what AlterUserScramCredentials may set."""
+"""Kafka's limits for AlterUserScramCredentials."""
 
 _SALT_SIZE = 16
 _SALT_LETTERS = (string.digits + string.ascii_lowercase).encode()
 
 
 class ScramMechanism(IntEnum):
-    """As AlterUserScramCredentials numbers them (Kafka's class of this name)."""
+    """The mechanisms with their numbers in AlterUserScramCredentials (Kafka's class of this name)."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
@@ -37,7 +37,7 @@ class ScramMechanism(IntEnum):
 
     @staticmethod
     def of(mechanism: str) -> ScramMechanism:
-        """By its SASL name. Raises ``ValueError``."""
+        """The mechanism with this SASL name. Raises ``ValueError``."""
         for each in ScramMechanism:
             if each.mechanism == mechanism:
                 return each
@@ -46,7 +46,7 @@ class ScramMechanism(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """What proves that somebody knows a password."""
+    """What a server needs to check that a client knows a password."""
 
     salt: bytes = field(repr=False)
     stored_key: bytes = field(repr=False)
@@ -57,14 +57,14 @@ class ScramCredential:
     def of_password(
         mechanism: ScramMechanism, password: str, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
     ) -> ScramCredential:
-        """Takes milliseconds: it is slow on purpose."""
+        """Derives a credential from a password. Takes milliseconds, on purpose."""
         salt = secrets.token_bytes(_SALT_SIZE) if salt is None else salt
         salted = hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
         return ScramCredential.of_salted(mechanism, salted, iterations, salt)
 
     @staticmethod
     def of_salted(mechanism: ScramMechanism, salted: bytes, iterations: int, salt: bytes) -> ScramCredential:
-        """From a password that is already salted (RFC 5802, section 3)."""
+        """Derives a credential from a salted password (RFC 5802, section 3)."""
         name = mechanism.hash_name
         client_key = hmac.digest(salted, b"Client Key", name)
         return ScramCredential(
@@ -76,12 +76,12 @@ OnChange = Callable[[str, ScramMechanism, ScramCredential | None], object]
 
 
 class _Shape(NamedTuple):
-    """What a client sees of a credential before it proves anything."""
+    """What a client sees of a credential before it has authenticated."""
 
     iterations: int
     salt_size: int
     is_text: bool
-    """Kafka's own tools make salts of digits and small letters."""
+    """Whether the salt has only digits and small letters, as Kafka's tools make it."""
 
     @staticmethod
     def of(credential: ScramCredential) -> _Shape:
@@ -93,7 +93,7 @@ class ScramCredentials:
     """Credentials by user and mechanism. All nodes share them; ``on_change`` gets each new credential, or None for a
     deleted one.
 
-    ``pepper`` makes the credentials of users that there are not: kept, those are the same after a restart.
+    The salts of unknown users are derived from ``pepper``; a data directory keeps it, so they survive a restart.
     """
 
     def __init__(self, on_change: OnChange = lambda user, mechanism, credential: None) -> None:
@@ -102,15 +102,15 @@ class ScramCredentials:
         self._shapes: Counter[tuple[ScramMechanism, _Shape]] = Counter()
         self.pepper = secrets.token_bytes(32)
 
-    def __bool__(self) -> bool:
-        return bool(self._known)
+    def __len__(self) -> int:
+        return len(self._known)
 
     def put(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
         self.restore(user, mechanism, credential)
         self._on_change(user, mechanism, credential)
 
     def remove(self, user: str, mechanism: ScramMechanism) -> bool:
-        """Whether there was one."""
+        """Deletes a credential. Returns whether there was one."""
         if not self._forget(user, mechanism):
             return False
         self._on_change(user, mechanism, None)
@@ -126,7 +126,7 @@ class ScramCredentials:
         return credential is not None
 
     def restore(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
-        """What there was before a restart."""
+        """Restores a credential from before a restart."""
         self._forget(user, mechanism)
         self._known[user, mechanism] = credential
         self._shapes[mechanism, _Shape.of(credential)] += 1
@@ -135,8 +135,8 @@ class ScramCredentials:
         return self._known.get((user, mechanism))
 
     def proving(self, user: str, mechanism: ScramMechanism) -> ScramCredential:
-        """The user's; for an unknown user one that fits no password, so that an exchange does not reveal who exists: it
-        has the salt it had before, of the size and with the iterations that those of known users have."""
+        """The credential of a user. For an unknown user it fits no password, so that the exchange does not reveal which
+        users exist: its salt is always the same, and its size and iterations are those of known users."""
         known = self._known.get((user, mechanism))
         if known is not None:
             return known
@@ -146,8 +146,8 @@ class ScramCredentials:
         return ScramCredential(self._salt_of_unknown(user, mechanism, shape), *keys, shape.iterations)
 
     def _shape_of_unknown(self, user: str, mechanism: ScramMechanism) -> _Shape:
-        """One that known users have, more often the more of them have it; it changes for as few as possible when those
-        change (rendezvous hashing)."""
+        """A shape of known users, chosen in proportion to their numbers. When these change, it changes for as few
+        unknown users as possible (rendezvous hashing)."""
         found = [(shape, count) for (of, shape), count in self._shapes.items() if of is mechanism]
 
         def score(one: tuple[_Shape, int]) -> float:
@@ -161,15 +161,15 @@ class ScramCredentials:
         return bytes(_SALT_LETTERS[one % len(_SALT_LETTERS)] for one in drawn) if shape.is_text else drawn
 
     def _drawn(self, size: int, *what: object) -> bytes:
-        """Bytes that are always the same for the same text, and cannot be guessed."""
+        """Bytes that depend only on the arguments, and cannot be guessed."""
         return hashlib.shake_256(self.pepper + repr(what).encode()).digest(size)
 
     def users(self) -> list[str]:
-        """All users with credentials, in the order of their names."""
+        """The names of all users with credentials, sorted."""
         return sorted({user for user, _ in self._known})
 
     def of_user(self, user: str) -> Iterator[tuple[ScramMechanism, ScramCredential]]:
-        """In the order of the mechanisms."""
+        """The credentials of a user, in the order of the mechanisms."""
         for mechanism in ScramMechanism:
             found = self._known.get((user, mechanism))
             if found is not None:

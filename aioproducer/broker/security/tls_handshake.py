@@ -1,8 +1,8 @@
-"""How a handshake ends that a client does not pass: with the alert that TLS has for it.
+"""Ends a failed TLS handshake with its alert, so that the client learns why it failed.
 
-Event loops write nothing any more once a handshake has failed. The client would see a connection that is lost, and try
-again, in place of a certificate that is refused. So a handshake that has failed is shown to the loop as one that waits
-for the client: then its alert is written. The client's end, whatever else it sends, or a deadline end the connection.
+Event loops write nothing once a handshake has failed. The client would see a lost connection instead of a refused
+certificate, and try again. So a failed handshake claims to wait for the client, and the loop writes the alert. The
+connection ends when the client closes it, sends anything else, or exceeds a deadline.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 _TO_READ_IT = 1.0
-"""Seconds that a client has to read the alert, and to go by itself."""
+"""Seconds that a client has to read the alert and to disconnect."""
 
 
 async def accept_tls(
@@ -23,8 +23,8 @@ async def accept_tls(
     accepted: Any,
     options: dict[str, Any],
 ) -> None:
-    """The loop's ``connect_accepted_socket`` with an :class:`AlertingContext`. Raises OSError; :class:`ssl.SSLError` is
-    what the client received, if anything."""
+    """Calls the loop's ``connect_accepted_socket`` with an :class:`AlertingContext`. Raises OSError; it is an
+    :class:`ssl.SSLError` if an alert was sent."""
     handshake = _Handshake()
     _CURRENT.set(handshake)
     try:
@@ -33,18 +33,18 @@ async def accept_tls(
     except OSError as lost:
         raise handshake.error or lost from None
     finally:
-        handshake.deadline = None  # what it holds would live as long as the connection
+        handshake.deadline = None  # its references would live as long as the connection
 
 
 class _Handshake:
-    """That of the connection that a task makes."""
+    """The handshake of the connection that the current task sets up."""
 
     def __init__(self) -> None:
         self.deadline: asyncio.Timeout | None = None
         self.error: ssl.SSLError | None = None
 
     def failed(self, error: ssl.SSLError) -> None:
-        """An alert is on its way."""
+        """The handshake has failed, and its alert is about to be written."""
         self.error = error
         if self.deadline is not None:
             self.deadline.reschedule(asyncio.get_running_loop().time() + _TO_READ_IT)
@@ -72,7 +72,7 @@ class _AlertingObject(ssl.SSLObject):
 
 
 class AlertingContext(ssl.SSLContext):
-    """Of a server whose connections are made by :func:`accept_tls`."""
+    """The TLS context of a server whose connections are set up by :func:`accept_tls`."""
 
     sslobject_class = _AlertingObject
 

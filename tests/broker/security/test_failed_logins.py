@@ -19,7 +19,7 @@ def test_a_few_lines_at_a_time_and_the_others_are_counted() -> None:
     assert logins.rest(120.0) == []
 
 
-def test_what_is_counted_is_told_in_the_end() -> None:
+def test_counted_failures_are_logged_at_the_end() -> None:
     logins = FailedLogins("SASL")
     for _ in range(LINES + 2):
         logins.failed("", "10.0.0.1", "no", 100.0)

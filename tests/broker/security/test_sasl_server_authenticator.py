@@ -37,7 +37,7 @@ VERSIONS = ApiVersionsRequest("test", "1")
 
 @pytest.fixture
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
-    """Clients say who they are; ``@pytest.mark.parametrize("cluster", [{...}], indirect=True)`` has more configs."""
+    """Clients that authenticate; ``@pytest.mark.parametrize("cluster", [{...}], indirect=True)`` has more configs."""
     async with sasl_cluster(**getattr(request, "param", {})) as cluster:
         yield cluster
 
@@ -73,7 +73,7 @@ class TestInOrder:
         peer.set_server_final(final.auth_bytes.decode())
         assert await serves(client)
 
-    async def test_versions_may_be_asked_for_again_in_one_that_is_spoken(self, client: RawClient) -> None:
+    async def test_api_versions_may_be_sent_again_in_a_supported_version(self, client: RawClient) -> None:
         _, frame = client.frame(VERSIONS, 4)
         await client.send_bytes(frame[:6] + struct.pack(">h", 99) + frame[8:])
         assert (await client.receive(ApiKey.API_VERSIONS, 0))[1].error_code == ErrorCode.UNSUPPORTED_VERSION
@@ -90,7 +90,7 @@ class TestRefused:
         ("user", "password"),
         [("alice", "wrong"), ("mallory", "secret"), ("alice", PASSWORD + "x"), ("alice", ""), ("", PASSWORD)],
     )
-    async def test_who_is_not_believed_hears_it_and_is_closed(
+    async def test_a_refused_client_gets_the_error_and_is_closed(
         self, cluster: EmbeddedCluster, client: RawClient, user: str, password: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         answer = await log_in(client, user, password)
@@ -118,7 +118,7 @@ class TestRefused:
             runner.run(run())
 
     @pytest.mark.parametrize("user", ["alice", "mallory"])
-    async def test_scram_does_not_tell_whether_it_was_the_user_or_the_password(
+    async def test_a_scram_error_does_not_reveal_whether_the_user_or_the_password_was_wrong(
         self, client: RawClient, user: str
     ) -> None:
         await handshake(client, "SCRAM-SHA-256")
@@ -185,9 +185,9 @@ class TestRefused:
         await client.send(request_, min(request_.MAX_VERSION, 1) if request_ is not VERSIONS else 4)
         assert await client.is_closed()
         assert figures(cluster) == {"failed-authentication-total": 1}
-        assert "its client has not said who it is" in caplog.text
+        assert "its client has not authenticated" in caplog.text
 
-    async def test_a_large_request_is_for_those_who_are_known(self, connect: Connect) -> None:
+    async def test_a_large_request_needs_an_authenticated_client(self, connect: Connect) -> None:
         large = MetadataRequest([MetadataRequestTopic(name="x" * 200) for _ in range(4000)])
         stranger = await connect()
         try:
@@ -200,7 +200,7 @@ class TestRefused:
         assert len((await client.request(large, 8)).topics) == 1
 
 
-async def test_where_nobody_asks_nobody_answers() -> None:
+async def test_a_listener_without_sasl_refuses_authentication() -> None:
     async with EmbeddedCluster() as cluster:
         client = await RawClient.connect(cluster.bootstrap_servers)
         assert (await handshake(client)).error_code == ErrorCode.ILLEGAL_SASL_STATE
@@ -210,7 +210,7 @@ async def test_where_nobody_asks_nobody_answers() -> None:
 
 
 @virtual
-async def test_a_failure_is_told_after_the_delay_and_nobody_else_waits(world: World) -> None:
+async def test_a_failure_is_answered_after_the_delay_and_delays_no_other_client(world: World) -> None:
     configs = {**CONFIGS, "connection.failed.authentication.delay.ms": 5000, "num.network.threads": 1}
     loop = asyncio.get_running_loop()
     async with EmbeddedCluster(configs=configs, listen=listen_on_network) as cluster:
@@ -234,7 +234,7 @@ async def test_a_failure_is_told_after_the_delay_and_nobody_else_waits(world: Wo
 
 
 @configured(connection__failed__authentication__delay__ms=60_000)
-async def test_who_does_not_wait_for_the_answer_leaves_nothing_behind(
+async def test_a_client_that_disconnects_before_its_answer_leaves_nothing_behind(
     cluster: EmbeddedCluster, connect: Connect
 ) -> None:
     impatient = await connect()
@@ -264,7 +264,7 @@ async def test_failed_logins_are_logged_with_user_and_address(
     assert "as 'mallory' from 127.0.0.1 (2)" in lines[10]
 
 
-async def test_who_says_nothing_at_all_is_logged_by_address(
+async def test_a_silent_client_is_logged_by_address(
     cluster: EmbeddedCluster, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = await connect()
@@ -316,7 +316,7 @@ class TestReauthentication:
         assert await client.is_closed()
         assert figures(cluster)["expired-connections-killed-count"] == 1
 
-    async def test_who_is_late_may_still_say_it_again(self, clock: ManualClock, client: RawClient) -> None:
+    async def test_an_expired_client_may_still_re_authenticate(self, clock: ManualClock, client: RawClient) -> None:
         clock.advance(60)
         assert (await log_in(client)).error_code == ErrorCode.NONE
         assert await serves(client)
@@ -325,7 +325,7 @@ class TestReauthentication:
         ("user", "password", "message"),
         [("bob", "bob's", "the same user"), ("alice", "wrong", "Invalid username or password")],
     )
-    async def test_as_somebody_else(
+    async def test_another_user_cannot_re_authenticate(
         self, clock: ManualClock, cluster: EmbeddedCluster, client: RawClient, user: str, password: str, message: str
     ) -> None:
         clock.advance(2)
@@ -406,15 +406,15 @@ class TestConfigs:
             ({"listener.name.sasl_plaintext.plain.sasl.jaas.config": 7}, "must be of type password"),
             (
                 {"listener.name.sasl_plaintext.plain.sasl.jaas.config": 'X required user_a="planted";'},
-                "its login module is X, and PLAIN has org.apache.kafka",
+                "its login module is X, but PLAIN needs org.apache.kafka",
             ),
             (
                 {"listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": 'X required a="planted";'},
-                "its login module is X, and SCRAM-SHA-256 has",
+                "its login module is X, but SCRAM-SHA-256 needs",
             ),
         ],
     )
-    def test_what_is_refused_without_a_secret(self, given: dict[str, object], message: str) -> None:
+    def test_errors_show_no_secret(self, given: dict[str, object], message: str) -> None:
         with pytest.raises(ConfigException, match=message) as refused:
             BrokerConfig.of({**CONFIGS, **given})
         assert "planted" not in str(refused.value)
@@ -424,18 +424,18 @@ class TestConfigs:
         assert config.plain_users("SASL_PLAINTEXT")["alice"].value == PASSWORD
         assert "planted" not in repr(config)
 
-    async def test_no_secret_among_what_clients_are_told(self, client: RawClient) -> None:
+    async def test_described_configs_have_no_secret(self, client: RawClient) -> None:
         await log_in(client)
-        told = await client.request(DescribeConfigsRequest([DescribeConfigsResource(4, "0", None)]), 4)
-        assert len(told.results[0].configs) > 40
-        assert "planted" not in repr(told)
+        response = await client.request(DescribeConfigsRequest([DescribeConfigsResource(4, "0", None)]), 4)
+        assert len(response.results[0].configs) > 40
+        assert "planted" not in repr(response)
 
     @configured(ssl__key__password="planted")
-    async def test_a_secret_is_told_to_be_one(self, client: RawClient) -> None:
+    async def test_a_secret_config_is_marked_sensitive(self, client: RawClient) -> None:
         await log_in(client)
         resource = DescribeConfigsResource(4, "0", ["ssl.key.password"])
-        told = await client.request(DescribeConfigsRequest([resource], include_synonyms=True), 4)
-        (config,) = told.results[0].configs
+        response = await client.request(DescribeConfigsRequest([resource], include_synonyms=True), 4)
+        (config,) = response.results[0].configs
         assert (config.value, config.is_sensitive) == (None, True)
         assert [synonym.value for synonym in config.synonyms] == [None]
 

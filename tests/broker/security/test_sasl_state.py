@@ -16,7 +16,7 @@ def walk(events: list[SaslEvent]) -> list[SaslState]:
 
 
 @given(EVENTS)
-def test_nobody_is_known_without_a_mechanism_and_a_token_that_is_right(events: list[SaslEvent]) -> None:
+def test_authentication_needs_a_mechanism_and_a_right_token(events: list[SaslEvent]) -> None:
     states = walk(events)
     if SaslState.COMPLETE in states:
         before = events[: states.index(SaslState.COMPLETE)]

@@ -63,7 +63,7 @@ def test_users_and_their_mechanisms() -> None:
     assert credentials.users() == ["bob"]
 
 
-def test_who_is_unknown_looks_like_anybody() -> None:
+def test_an_unknown_user_looks_like_any_user() -> None:
     credentials = ScramCredentials()
     credentials.put("alice", SHA_256, ScramCredential.of_password(SHA_256, "secret"))
     known, unknown = (credentials.proving(user, SHA_256) for user in ("alice", "mallory"))
@@ -77,7 +77,7 @@ def credential(iterations: int, salt: bytes) -> ScramCredential:
     return ScramCredential(salt, b"", b"", iterations)
 
 
-def test_who_is_unknown_looks_like_those_who_are_known() -> None:
+def test_unknown_users_look_like_known_ones() -> None:
     """Iterations, and the size and the letters of salts, as often as known users have them."""
     credentials = ScramCredentials()
     for number in range(30):
@@ -93,7 +93,7 @@ def test_who_is_unknown_looks_like_those_who_are_known() -> None:
     assert len({one.salt for one in unknown}) == 1000
 
 
-def test_who_is_unknown_stays_the_same_when_others_come_and_go_and_after_a_restart() -> None:
+def test_an_unknown_user_looks_the_same_when_users_change_and_after_a_restart() -> None:
     credentials = ScramCredentials()
     for number in range(20):
         credentials.put(f"a{number}", SHA_256, credential(8192, bytes(16)))

@@ -1,0 +1,178 @@
+"""Keeps the token of a client fresh: Kafka's ``ExpiringCredentialRefreshingLogin``, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any
+
+from aioproducer.errors import KafkaError, TokenUnavailableException
+from aioproducer.security.oauth.refresh import RefreshWindow
+from aioproducer.security.oauth.retrieval import Retrieve
+from aioproducer.security.oauth.token import OAuthBearerToken
+from aioproducer.timing.backoff import ExponentialBackoff
+from aioproducer.timing.log_interval import LogInterval
+from aioproducer.timing.loop_clock import LoopClock
+
+log = logging.getLogger(__name__)
+
+
+class OAuthLogin:
+    """The token of one client, which all its connections share.
+
+    The first caller of :meth:`token` starts a task by ``launch(coroutine, name)``. The task gets tokens, one attempt at
+    a time. It renews a token within its refresh window, while the present one is used; failed attempts are repeated
+    with ``backoff``. An attempt takes ``limit`` seconds at most. Without a valid token, callers wait for the attempt
+    under way, or for the next one, and get its error.
+
+    ``wall`` is the POSIX time: it is read once for each token, so a change of the system's clock affects no token that
+    is there.
+    """
+
+    def __init__(
+        self,
+        retrieve: Retrieve,
+        window: RefreshWindow,
+        backoff: ExponentialBackoff,
+        limit: float,
+        *,
+        random: Random,
+        launch: Callable[[Coroutine[Any, Any, None], str], None],
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._retrieve = retrieve
+        self._window = window
+        self._backoff = backoff
+        self._limit = limit
+        self._random = random
+        self._launch = launch
+        self.wall = wall
+        self._loop = asyncio.get_running_loop()
+        self._clock = LoopClock(self._loop)
+        self._lines = LogInterval()
+        self._launched = False
+        self._token: OAuthBearerToken | None = None
+        self._valid_until = -math.inf
+        """These and all times below are the loop's."""
+        self._refresh_at = math.inf
+        self._not_before = -math.inf
+        """When the next attempt may begin."""
+        self._failures = 0
+        """Attempts that failed in a row."""
+        self._refusals = 0
+        """Tokens that brokers refused in a row."""
+        self._waiting: list[asyncio.Future[OAuthBearerToken]] = []
+        self._wanted = asyncio.Event()
+
+    async def token(self) -> OAuthBearerToken:
+        """A valid token. Raises what the attempt to get one raised."""
+        if self._token is not None and self._loop.time() < self._valid_until:
+            return self._token
+        if not self._launched:
+            self._launched = True
+            self._launch(self._run(), "aioproducer token")
+        waiting: asyncio.Future[OAuthBearerToken] = self._loop.create_future()
+        self._waiting.append(waiting)
+        self._wanted.set()
+        return await waiting
+
+    def accepted(self) -> None:
+        """A broker has accepted a token."""
+        self._refusals = 0
+
+    def refused(self, token: OAuthBearerToken) -> None:
+        """A broker has refused a token: it is not used again, and the next one is got after a back-off."""
+        if token is self._token:
+            self._token = None
+            self._valid_until = -math.inf
+            self._refresh_at = math.inf
+            self._refusals += 1
+            self._back_off()
+
+    async def _run(self) -> None:
+        while True:
+            await self._until_due()
+            outcome: OAuthBearerToken | KafkaError
+            try:
+                outcome = await self._attempt()
+            except KafkaError as error:
+                outcome = error
+                self._failures += 1
+                self._back_off()
+                self._report(error)
+            else:
+                self._hold(outcome)
+            self._answer(outcome)
+
+    def _answer(self, outcome: OAuthBearerToken | KafkaError) -> None:
+        answered, self._waiting = self._waiting, []
+        self._wanted.clear()
+        for waiting in answered:
+            if waiting.done():
+                continue  # its caller was cancelled
+            if isinstance(outcome, KafkaError):
+                waiting.set_exception(outcome.fresh())
+            else:
+                waiting.set_result(outcome)
+
+    async def _until_due(self) -> None:
+        while True:
+            now = self._loop.time()
+            due = max(self._not_before, -math.inf if self._wanted.is_set() else self._refresh_at)
+            if due <= now:
+                return
+            if self._wanted.is_set():
+                await asyncio.sleep(due - now)
+                continue
+            try:
+                async with asyncio.timeout_at(None if due == math.inf else self._clock.tick(due)):
+                    await self._wanted.wait()
+            except TimeoutError:
+                pass
+
+    async def _attempt(self) -> OAuthBearerToken:
+        try:
+            async with asyncio.timeout(self._limit):
+                token = await self._retrieve()
+        except TimeoutError:
+            raise TokenUnavailableException(
+                f"no token within {self._limit * 1000:.0f} ms (sasl.login.connect.timeout.ms and"
+                " sasl.login.read.timeout.ms together)"
+            ) from None
+        if token.expires_at is not None and token.expires_at <= self.wall():
+            raise TokenUnavailableException(
+                f"the token is not valid any more ({token.described(self.wall())}): is this machine's clock right?"
+            )
+        return token
+
+    def _hold(self, token: OAuthBearerToken) -> None:
+        now = self._loop.time()
+        if self._failures and self._token is not None:
+            log.info("the token is renewed again", extra={"kafka": {"event": "token_renewed"}})
+        self._failures = 0
+        # Without an expiry it may be invalid soon: the next authentication gets another one.
+        if token.expires_at is None:
+            self._token, self._valid_until, self._refresh_at = None, -math.inf, math.inf
+            return
+        self._token = token
+        self._valid_until = now + (token.expires_at - self.wall())
+        self._refresh_at = self._window.refresh_at(now, self._valid_until, self._random)
+
+    def _back_off(self) -> None:
+        wait = self._backoff.wait(self._failures + self._refusals)
+        self._not_before = self._clock.tick(self._loop.time() + wait)
+
+    def _report(self, error: KafkaError) -> None:
+        """Logs that a token could not be renewed. Of a first token, the connections that need it log the error."""
+        now = self._loop.time()
+        if self._token is None or now < self._lines.next("renewal"):
+            return
+        self._lines.logged("renewal", now)
+        left = self._valid_until - now
+        present = f"the present one is valid for another {left:.0f} s" if left > 0 else "the last one has expired"
+        fields = {"event": "token_not_renewed", "error": type(error).__name__}
+        log.warning("the token could not be renewed: %s; %s; trying again", error, present, extra={"kafka": fields})

@@ -1,0 +1,279 @@
+"""Where a client gets its tokens, and how long that may take: from its configs, with Kafka's rules.
+
+``sasl.oauth.token.provider`` is the user's own code. Otherwise Kafka's configs name a file, or an identity provider and
+what it knows the client by (client credentials, or an assertion); some of that may stand in ``sasl.jaas.config``, as
+before KIP-1139.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from aioproducer.errors import ConfigException
+from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE, parse_jaas
+from aioproducer.security.oauth.assertion import Assertion
+from aioproducer.security.oauth.http import HttpLimits, system_trust
+from aioproducer.security.oauth.libraries import httpx, pyjwt
+from aioproducer.security.oauth.refresh import RefreshWindow
+from aioproducer.security.oauth.token import OAuthBearerToken
+from aioproducer.security.oauth.unsecured import PREFIX as UNSECURED
+from aioproducer.security.oauth.unsecured import unsecured_token
+from aioproducer.security.password import Password
+from aioproducer.security.sasl import OAUTHBEARER
+from aioproducer.security.tls import client_context
+
+if TYPE_CHECKING:
+    from aioproducer.configs.client_config import ClientConfig
+
+_PACKAGE = "org.apache.kafka.common.security.oauthbearer."
+DEFAULT_RETRIEVER = f"{_PACKAGE}DefaultJwtRetriever"
+CLIENT_CREDENTIALS = f"{_PACKAGE}ClientCredentialsJwtRetriever"
+JWT_BEARER = f"{_PACKAGE}JwtBearerJwtRetriever"
+FILE = f"{_PACKAGE}FileJwtRetriever"
+RETRIEVERS = (DEFAULT_RETRIEVER, CLIENT_CREDENTIALS, JWT_BEARER, FILE)
+
+_PROVIDER = "sasl.oauth.token.provider"
+_URL = "sasl.oauthbearer.token.endpoint.url"
+_JAAS = "sasl.jaas.config"
+_ID = "sasl.oauthbearer.client.credentials.client.id"
+_SECRET = "sasl.oauthbearer.client.credentials.client.secret"
+_RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
+_ASSERTION = "sasl.oauthbearer.assertion."
+_KEY_FILE = "sasl.oauthbearer.assertion.private.key.file"
+_EXTENSION = "extension_"
+_JAAS_SSL = (
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+    "ssl.keystore.location",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.key.password",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEndpoint:
+    """An identity provider, and what it knows the client by: a secret, or an assertion.
+
+    ``grants_assertion``: the assertion itself is exchanged for a token (jwt-bearer); otherwise it only says who the
+    client is.
+    """
+
+    url: str
+    context: ssl.SSLContext
+    client_id: str | None = None
+    client_secret: Password | None = None
+    scope: str | None = None
+    urlencode: bool = False
+    assertion: Assertion | None = None
+    grants_assertion: bool = False
+    extensions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A file with the token, which another program renews."""
+
+    path: Path
+    extensions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UnsecuredTokens:
+    """The options of ``sasl.jaas.config``."""
+
+    options: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenProvider:
+    """The user's code: called, or its method ``token``."""
+
+    provider: Any
+
+
+TokenSource = TokenEndpoint | TokenFile | UnsecuredTokens | TokenProvider
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """All that a client needs for OAUTHBEARER. Back-offs are in milliseconds."""
+
+    source: TokenSource
+    limits: HttpLimits
+    window: RefreshWindow
+    subject_claim: str
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+
+
+def oauth_settings(config: ClientConfig) -> OAuthSettings:
+    """Raises :class:`ConfigException` for what is missing, contradictory or without effect."""
+    connect, read = config.sasl_login_connect_timeout_ms, config.sasl_login_read_timeout_ms
+    return OAuthSettings(
+        _source(config),
+        HttpLimits(10.0 if connect is None else connect / 1000, 10.0 if read is None else read / 1000),
+        RefreshWindow(
+            config.sasl_login_refresh_window_factor,
+            config.sasl_login_refresh_window_jitter,
+            config.sasl_login_refresh_min_period_seconds,
+            config.sasl_login_refresh_buffer_seconds,
+        ),
+        config.sasl_oauthbearer_sub_claim_name,
+        config.sasl_login_retry_backoff_ms,
+        config.sasl_login_retry_backoff_max_ms,
+    )
+
+
+def _source(config: ClientConfig) -> TokenSource:
+    url, options = config.sasl_oauthbearer_token_endpoint_url, _jaas_options(config.sasl_jaas_config)
+    if config.sasl_oauth_token_provider is not None:
+        if config.sasl_jaas_config is not None:
+            raise _refused(_JAAS, f"{_PROVIDER} is there, too: leave one of them out")
+        return TokenProvider(config.sasl_oauth_token_provider)
+    if url is None:
+        if not any(name.startswith(UNSECURED) for name in options):
+            raise _refused(
+                _URL, f"it is missing: {OAUTHBEARER} needs an identity provider, a file, or a {_PROVIDER} of your own"
+            )
+        unsecured_token(_JAAS, options, 0)
+        return UnsecuredTokens(options)
+    extensions = _extensions(options)
+    parts, retriever = _parts(url), config.sasl_oauthbearer_jwt_retriever_class
+    if parts.scheme == "file":
+        if retriever not in (DEFAULT_RETRIEVER, FILE):
+            raise _refused(_URL, f"it is a file, and {_RETRIEVER}={retriever} asks an identity provider")
+        return TokenFile(Path(unquote(parts.path)), extensions)
+    if retriever == FILE:
+        raise _refused(_URL, f"it is no file, and {_RETRIEVER}={retriever} reads one")
+    httpx()
+    return _endpoint(config, url, options, extensions, grants_assertion=retriever == JWT_BEARER)
+
+
+def _endpoint(
+    config: ClientConfig, url: str, options: Mapping[str, str], extensions: Mapping[str, str], *, grants_assertion: bool
+) -> TokenEndpoint:
+    client_id = config.sasl_oauthbearer_client_credentials_client_id or options.get("clientId")
+    secret = config.sasl_oauthbearer_client_credentials_client_secret
+    if secret is None and "clientSecret" in options:
+        secret = Password(options["clientSecret"])
+    assertion = None
+    if grants_assertion or secret is None:
+        assertion = _assertion(config)
+        if assertion is None and grants_assertion:
+            raise _refused(_KEY_FILE, f"it is missing: {JWT_BEARER} needs it, or {_ASSERTION}file")
+    if not grants_assertion:
+        if not client_id:
+            raise _refused(_ID, "it is missing: the identity provider must know which client this is")
+        if assertion is None and (secret is None or not secret.value):
+            raise _refused(_SECRET, f"it is missing: {_URL} needs it, or {_KEY_FILE}")
+    return TokenEndpoint(
+        url,
+        _context(url, options),
+        client_id,
+        secret,
+        config.sasl_oauthbearer_scope or options.get("scope"),
+        config.sasl_oauthbearer_header_urlencode,
+        assertion,
+        grants_assertion,
+        extensions,
+    )
+
+
+def _assertion(config: ClientConfig) -> Assertion | None:
+    """Files are only checked here for being there: they are read for each assertion."""
+    names = ("file", "private_key_file", "template_file")
+    paths = {name: getattr(config, f"sasl_oauthbearer_assertion_{name}") for name in names}
+    for name, path in paths.items():
+        if path is not None and not Path(path).is_file():
+            raise _refused(_ASSERTION + name.replace("_", "."), f"there is no file {path}")
+    if paths["file"] is not None:
+        return Assertion(Path(paths["file"]))
+    if paths["private_key_file"] is None:
+        return None
+    pyjwt()
+    claims = {
+        "iss": config.sasl_oauthbearer_assertion_claim_iss,
+        "sub": config.sasl_oauthbearer_assertion_claim_sub,
+        "aud": config.sasl_oauthbearer_assertion_claim_aud,
+    }
+    template = paths["template_file"]
+    return Assertion(
+        None,
+        config.sasl_oauthbearer_assertion_algorithm.upper(),
+        Path(paths["private_key_file"]),
+        config.sasl_oauthbearer_assertion_private_key_passphrase,
+        None if template is None else Path(template),
+        {name: value for name, value in claims.items() if value is not None},
+        config.sasl_oauthbearer_assertion_claim_exp_seconds,
+        config.sasl_oauthbearer_assertion_claim_nbf_seconds,
+        config.sasl_oauthbearer_assertion_claim_jti_include,
+    )
+
+
+def _jaas_options(jaas: Password | None) -> Mapping[str, str]:
+    if jaas is None:
+        return {}
+    entry = parse_jaas(_JAAS, jaas)
+    if entry.login_module != OAUTHBEARER_LOGIN_MODULE:
+        raise _refused(
+            _JAAS,
+            f"its login module is {entry.login_module}, and sasl.mechanism={OAUTHBEARER} has"
+            f" {OAUTHBEARER_LOGIN_MODULE}",
+        )
+    known = ("clientId", "clientSecret", "scope", "ssl.protocol", "ssl.truststore.type", "ssl.keystore.type")
+    for name in entry.options:
+        if name not in known + _JAAS_SSL and not name.startswith((UNSECURED, _EXTENSION)):
+            raise _refused(_JAAS, f"it has an unknown option {name}")
+    return entry.options
+
+
+def _extensions(options: Mapping[str, str]) -> Mapping[str, str]:
+    extensions = {name.removeprefix(_EXTENSION): text for name, text in options.items() if name.startswith(_EXTENSION)}
+    try:
+        OAuthBearerToken("checked", None, "", extensions)
+    except ValueError as error:
+        raise _refused(_JAAS, str(error)) from None
+    return extensions
+
+
+@dataclass(frozen=True, slots=True)
+class _Stores:
+    """The ``ssl.`` options of ``sasl.jaas.config``, which are for the identity provider alone."""
+
+    ssl_truststore_location: str | None
+    ssl_truststore_certificates: Password | None
+    ssl_keystore_location: str | None
+    ssl_keystore_key: Password | None
+    ssl_keystore_certificate_chain: Password | None
+    ssl_key_password: Password | None
+
+
+def _context(url: str, options: Mapping[str, str]) -> ssl.SSLContext:
+    if not any(name in options for name in _JAAS_SSL):
+        return system_trust(url)
+    texts = {name.replace(".", "_"): options.get(name) for name in _JAAS_SSL}
+    values: dict[str, Any] = {
+        name: text if text is None or name.endswith("location") else Password(text) for name, text in texts.items()
+    }
+    return client_context(_Stores(**values), checks_hostname=True)
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+        if parts.scheme == "file" or (parts.scheme in ("http", "https") and parts.hostname):
+            return parts
+    except ValueError:
+        pass  # brackets without an address, or a port that is no number
+    raise _refused(_URL, "it is not of the form https://host/path, http://host/path or file:///path")
+
+
+def _refused(config: str, why: str) -> ConfigException:
+    return ConfigException(f"config {config!r}: {why}", name=config)
