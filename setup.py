@@ -1,8 +1,11 @@
-"""The part of the build that pyproject.toml cannot say: compiling the hot modules with mypyc, where that is possible.
+"""The part of the build that pyproject.toml cannot say: the hot modules are compiled with mypyc where that is possible,
+and the links of the project's description are made absolute.
 
 The environment variable AIOPRODUCER_COMPILE decides: "1" compiles or fails, "0" installs pure Python, unset compiles
 where there is a C compiler and falls back to pure Python with a warning. An editable install is always pure Python: an
 extension module beside its source would hide every later edit of it.
+
+Compiled or not, the package has the same metadata; only the wheel's tag tells the two apart.
 """
 
 from __future__ import annotations
@@ -15,10 +18,13 @@ import shutil
 import sys
 import sysconfig
 import textwrap
+import tomllib
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import SetupError
@@ -98,11 +104,8 @@ COMPILED_MODULES = [
     "aioproducer/producer/scheduling/in_flight_windows.py",
 ]
 
-DEPENDENCIES = ["google-crc32c>=1.6,<2", "javaproperties>=0.8.1,<1", "mypy-extensions>=1.0"]
-
-# Compiled code talks to librt through an interface that mypyc fixes, so these two go together.
-MYPYC = "mypy>=2.4.1,<2.5"
-LIBRT = "librt>=0.16,<0.17"
+MYPY = "mypy>=2.4.1,<2.5"
+MYPY_SERIES = "2.4"
 
 
 def find_compiler() -> str | None:
@@ -136,8 +139,32 @@ def compiling() -> bool:
     return WISH != "0" and reason is None
 
 
+def check_mypy() -> None:
+    """Refuses to compile with a mypy that is missing or another than this one: without build isolation it may be."""
+    try:
+        found = version("mypy")
+    except PackageNotFoundError:
+        raise SetupError(f"mypy is not installed, and compiling needs {MYPY}") from None
+    if not found.startswith(f"{MYPY_SERIES}."):
+        raise SetupError(f"mypy {found} is installed, and compiling needs {MYPY}")
+
+
 def warn(reason: str) -> None:
     print(f"warning: aioproducer will be pure Python, several times slower than compiled: {reason}", file=sys.stderr)
+
+
+def description() -> str:
+    """README.md with absolute links: an index shows it where there is no repository around it."""
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    version, repository = project["version"], project["urls"]["Repository"]
+
+    def absolute(link: re.Match[str]) -> str:
+        path = link[1]
+        if path.startswith("../../"):  # of the site that shows the repository
+            return f"]({repository}/{path.removeprefix('../../')})"
+        return f"]({repository}/{'raw' if path.endswith('.svg') else 'blob'}/v{version}/{path})"
+
+    return re.sub(r"\]\((?!https?://|#)([^()\s]+)\)", absolute, Path("README.md").read_text("utf-8"))
 
 
 def docstrings() -> dict[tuple[str, ...], str]:
@@ -199,9 +226,10 @@ class BuildExtensions(build_ext):
             warn(textwrap.shorten(f"compiling failed: {type(error).__name__}: {error}", 200))
             for extension in self.extensions:
                 Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
-            self.extensions = []
+            self.extensions = self.distribution.ext_modules = []
 
     def compile(self) -> None:
+        check_mypy()
         from mypyc.build import mypycify
 
         if compiler := find_compiler():
@@ -224,6 +252,17 @@ class BuildExtensions(build_ext):
         super().run()
 
 
+class Wheel(bdist_wheel):
+    """Builds before the wheel gets its tag: one that could not be compiled is for every Python and platform."""
+
+    def run(self) -> None:
+        if not self.skip_build:
+            self.run_command("build")
+            self.skip_build = True
+        self.root_is_pure = not self.distribution.has_ext_modules()
+        super().run()
+
+
 WISH = os.environ.get("AIOPRODUCER_COMPILE", "")
 missing = [module for module in COMPILED_MODULES if not Path(module).is_file()]
 if missing:
@@ -231,10 +270,11 @@ if missing:
 
 native = compiling()
 setup(
-    install_requires=[*DEPENDENCIES, *([LIBRT] if native else [])],
-    setup_requires=[MYPYC] if native else [],
+    long_description=description(),
+    long_description_content_type="text/markdown",
+    setup_requires=[MYPY] if native else [],
     ext_modules=[
         Extension(module.removesuffix(".py").replace("/", "."), [module]) for module in COMPILED_MODULES if native
     ],
-    cmdclass={"build": Build, "build_ext": BuildExtensions},
+    cmdclass={"bdist_wheel": Wheel, "build": Build, "build_ext": BuildExtensions},
 )

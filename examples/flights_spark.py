@@ -18,7 +18,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -53,16 +52,12 @@ async def create_topic(servers: str, name: str) -> None:
 
 
 def flights(spark: SparkSession, directory: str) -> DataFrame:
-    """The file named on the command line, or the flights that come with the package."""
+    """The file named on the command line, or the flights beside this one."""
     if len(sys.argv) > 2:
         reader: Any = spark.read
         return reader.parquet(sys.argv[2]) if sys.argv[2].endswith(".parquet") else reader.csv(sys.argv[2], header=True)
     unpacked = Path(directory, "flights.csv")
-    with (
-        (files("aioproducer.cli") / "data" / "flights.csv.xz").open("rb") as packed,
-        lzma.open(packed) as lines,
-        unpacked.open("wb") as copy,
-    ):
+    with lzma.open(Path(__file__).with_name("flights.csv.xz")) as lines, unpacked.open("wb") as copy:
         shutil.copyfileobj(lines, copy)
     return spark.read.csv(str(unpacked), header=True)
 

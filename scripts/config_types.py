@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Literal, Required, TypedDict
 
-from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike
+from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike, TokenProviderLike
 from aioproducer.security.password import Password
 '''
 
@@ -37,6 +37,7 @@ NAMED_BY_THE_CALL = {"key.serializer", "value.serializer"}
 
 TYPES = {
     Type.BOOLEAN: "bool",
+    Type.SHORT: "int",
     Type.INT: "int",
     Type.LONG: "int",
     Type.DOUBLE: "float",
@@ -48,6 +49,7 @@ OBJECTS = {
     "interceptor.classes": "InterceptorLike | Sequence[InterceptorLike]",
     "metric.reporters": "ReporterLike | Sequence[ReporterLike]",
     "partitioner.class": "PartitionerLike",
+    "sasl.oauth.token.provider": "TokenProviderLike",
     "ssl.context": "SSLContext",
 }
 UNITS = {

@@ -41,9 +41,17 @@ DIFFERENCES = {
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",
     "connections.max.idle.ms": "Kafka gives no range; -1 means never, and lower values are refused here.",
-    "sasl.mechanism": "Kafka's default is GSSAPI; GSSAPI and OAUTHBEARER are not supported here.",
+    "sasl.mechanism": "Kafka's default is GSSAPI, which is not supported here.",
     "sasl.plain.username": "Not in Kafka, where `sasl.jaas.config` contains it.",
     "sasl.plain.password": "As sasl.plain.username.",
+    "sasl.oauth.token.provider": "Not in Kafka, where `sasl.login.callback.handler.class` is something similar.",
+    "sasl.oauthbearer.jwt.retriever.class": "Kafka's own classes only; sasl.oauth.token.provider is for other code.",
+    "sasl.login.connect.timeout.ms": (
+        "Kafka gives no range, and sets no limit by default; a negative time is refused here."
+    ),
+    "sasl.login.read.timeout.ms": "As sasl.login.connect.timeout.ms.",
+    "sasl.login.retry.backoff.ms": "Kafka gives no range; a negative time is refused here.",
+    "sasl.login.retry.backoff.max.ms": "As sasl.login.retry.backoff.ms.",
     "ssl.context": "Not in Kafka, where `ssl.engine.factory.class` makes something similar.",
     "ssl.truststore.type": "Kafka's default is JKS, which only Java reads.",
     "ssl.keystore.type": "As ssl.truststore.type.",

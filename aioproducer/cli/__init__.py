@@ -3,7 +3,7 @@
     app.py           all commands
     demo.py          aioproducer demo
     proof.py         proves that what was read is what was sent
-    data/            the flights that demo sends
+    flights.csv.xz   what demo sends
     send.py          aioproducer send
     formats.py       lines, NDJSON, CSV: from bytes to records
     failed_file.py   keeps records that were not delivered, to be sent again

@@ -90,12 +90,9 @@ def make_app(wanted: str | None = None) -> typer.Typer:
 def _print_version(wanted: bool) -> None:
     if not wanted:
         return
-    from importlib.metadata import PackageNotFoundError, version
+    from aioproducer import __version__
 
-    try:
-        typer.echo(f"aioproducer {version('aioproducer')}")
-    except PackageNotFoundError:
-        typer.echo("aioproducer (a checkout, not installed)")
+    typer.echo(f"aioproducer {__version__}")
     raise typer.Exit
 
 

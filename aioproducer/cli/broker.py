@@ -101,21 +101,23 @@ def broker(
         except OSError as error:
             await cluster.close()
             raise InputError(_cannot_listen(error, host, ports)) from error
+        failure = asyncio.ensure_future(cluster.failed())
         try:
             for name in topics.keys() - {kept.name for kept in cluster.topics}:
                 cluster.create_topic(name, topics[name])
             terminal.say(cluster.bootstrap_servers)
             where = "in memory only" if data_dir is None else f"in {data_dir}"
             terminal.note(f"Records are kept {where}. Ctrl-C stops the broker.")
-            failure = asyncio.ensure_future(cluster.failed())
             with collecting():
                 await first_of(failure, interrupt.once)
-            if failure.done():
-                kept = "" if data_dir is None else "; after a restart the broker has all acknowledged records"
-                raise InputError(failure.result() + kept)
-            failure.cancel()
         finally:
             await cluster.close()
+            # The data directory may have failed while the cluster was being closed.
+            failed, _ = await asyncio.wait([failure], timeout=0)
+            failure.cancel()
+        if failed:
+            kept = "" if data_dir is None else "; after a restart the broker has all acknowledged records"
+            raise InputError(failure.result() + kept)
         return 0
 
     run(terminal, command)

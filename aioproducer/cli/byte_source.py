@@ -100,7 +100,7 @@ class ByteSource:
         try:
             self._loop.call_soon_threadsafe(self._arrived, chunk, position, error)
         except RuntimeError:
-            self._stopped = True  # the loop is closed: nobody takes chunks any more
+            self._stopped = True  # the loop is closed and takes no more chunks
 
     def _arrived(self, chunk: bytes, position: int, error: Exception | None) -> None:
         self._chunks.append((chunk, position, error))

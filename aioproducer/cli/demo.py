@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from importlib.resources import as_file, files
 from typing import Annotated, Any
@@ -26,12 +27,14 @@ from aioproducer.cli.sending import Sending
 from aioproducer.cli.terminal import Terminal
 from aioproducer.configs.producer_config import known_to
 from aioproducer.errors import UnknownTopicOrPartitionException
+from aioproducer.printable import printable
 from aioproducer.reader import PartitionReader, ReaderConfig
 
 EMBEDDED_BROKERS = 3
 FLIGHTS = "flights.csv.xz"
+"""The first week of the year's flights: see examples/flights.md."""
+AIRCRAFT = "tailnum"
 METER_EVERY = 5_000
-_TAIL_NUMBER = 11
 
 
 def demo(
@@ -40,7 +43,15 @@ def demo(
         typer.Argument(
             metavar="FILE",
             help="The file to send, one record per line; - is standard input. .gz, .xz and .zst files are unpacked. By "
-            "default, every flight from New York in 2013, with the aircraft as key.",
+            "default, every flight from New York in the first week of 2013, with the aircraft as key.",
+            show_default=False,
+        ),
+    ] = None,
+    key_field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="FILE is CSV, its first line has the columns' names and is not sent, and this column is the key.",
             show_default=False,
         ),
     ] = None,
@@ -72,16 +83,17 @@ def demo(
     async def command() -> int:
         configs = client_configs(bootstrap_server, config, override, default_server=None)
         async with AsyncExitStack() as stack:
-            path = file
-            if path is None:
-                path = str(stack.enter_context(as_file(files("aioproducer.cli") / "data" / FLIGHTS)))
-            source = ByteSource(path)
-            stack.callback(source.stop)
+            if file is not None:
+                what = Input(ByteSource(file), key_field=key_field)
+            else:
+                flights = stack.enter_context(as_file(files("aioproducer.cli") / FLIGHTS))
+                name = "a week of flights from New York"
+                what = Input(ByteSource(str(flights)), name, key_field=key_field or AIRCRAFT)
+            stack.callback(what.source.stop)
             embedded = "bootstrap.servers" not in configs
             if embedded:
                 cluster = await stack.enter_async_context(EmbeddedCluster(EMBEDDED_BROKERS))
                 configs["bootstrap.servers"] = cluster.bootstrap_servers
-            what = Input(source, "flights from New York in 2013", flight_key, 1) if file is None else Input(source)
             where = f"the embedded broker, {EMBEDDED_BROKERS} nodes" if embedded else configs["bootstrap.servers"]
             terminal.note(f"Sending {what.name} to {where}")
             return await Demo(configs, terminal, partitions).run(what, records, keep_topic=not embedded)
@@ -89,40 +101,59 @@ def demo(
     run(terminal, lambda interrupt: until_interrupted(terminal, interrupt, command()))
 
 
-def flight_key(line: bytes) -> bytes:
-    """The tail number of a flight's aircraft."""
-    return line.split(b",", _TAIL_NUMBER + 1)[_TAIL_NUMBER]
-
-
 class Input:
-    """Where the records come from: one from each line."""
+    """Where the records come from: one from each line. With ``key_field`` the first line names the columns."""
 
-    def __init__(
-        self,
-        source: ByteSource,
-        name: str | None = None,
-        key: Callable[[bytes], bytes | None] = lambda line: None,
-        heading: int = 0,
-    ) -> None:
+    def __init__(self, source: ByteSource, name: str | None = None, *, key_field: str | None = None) -> None:
         self.source = source
         self.name = name or source.name
-        self.key = key
-        self._heading = heading
+        self._key_field = key_field
+        self._key_index: int | None = None
 
     async def lines(self, limit: int | None) -> AsyncIterator[list[bytes]]:
-        """The lines after the heading, at most ``limit``."""
-        skip = self._heading
+        """The lines that are records, at most ``limit``."""
+        heading = self._key_field is not None
         try:
             async for lines in read_lines(aiter(self.source)):
-                wanted = lines[skip:] if limit is None else lines[skip : skip + limit]
-                skip = max(0, skip - len(lines))
-                yield [line.removesuffix(b"\r") for line in wanted]
+                wanted = [line.removesuffix(b"\r") for line in lines]
+                if heading and wanted:
+                    self._read_heading(wanted.pop(0))
+                    heading = False
                 if limit is not None:
+                    wanted = wanted[:limit]
                     limit -= len(wanted)
-                    if limit == 0:
-                        return
+                yield wanted
+                if limit == 0:
+                    return
         except InputError as error:
             raise InputError(f"{self.source.name}: {error}") from error
+
+    def key(self, line: bytes) -> bytes | None:
+        if self._key_index is None:
+            return None
+        columns = _columns(line)
+        if self._key_index >= len(columns):
+            shown = printable(line.decode(errors="replace"))
+            raise InputError(f"{self.name}: a line has no column {self._key_field!r}: {shown}")
+        return columns[self._key_index] or None
+
+    def _read_heading(self, line: bytes) -> None:
+        columns = _columns(line)
+        name = str(self._key_field).encode()
+        if name not in columns:
+            there = ", ".join(column.decode(errors="replace") for column in columns)
+            raise InputError(f"there is no column {self._key_field!r} for the key; there are {printable(there)}")
+        self._key_index = columns.index(name)
+
+
+def _columns(line: bytes) -> list[bytes]:
+    if b'"' not in line:
+        return line.split(b",")
+    try:
+        (row,) = csv.reader([line.decode("latin-1")], strict=True)  # which has a character for every byte
+    except csv.Error as error:
+        raise InputError(f"invalid CSV, {error}: {printable(line.decode(errors='replace'))}") from error
+    return [column.encode("latin-1") for column in row]
 
 
 class Demo:

@@ -107,7 +107,7 @@ def parser(format: Format, key_field: str | None, key_separator: str | None) -> 
 
 
 class LinesParser:
-    """One record per line: its value is the line without its end (``\\n`` or ``\\r\\n``), whatever its bytes.
+    """One record per line: its value is the line without its end (``\\n`` or ``\\r\\n``), with any bytes.
 
     With a separator, the first one in a line separates the key from the value.
     """
@@ -157,8 +157,10 @@ class NdjsonParser:
                 continue
             try:
                 key = self._key(json.loads(value.decode(), parse_constant=_no_json))
-            except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError among them
+            except ValueError as error:  # JSONDecodeError and UnicodeDecodeError among them
                 yield BadInput(self._line, raw, "invalid JSON", str(error))
+            except RecursionError:
+                yield BadInput(self._line, raw, "invalid JSON", "arrays and objects are nested too deeply")
             except LookupError as error:
                 yield BadInput(self._line, raw, "no key", str(error.args[0]))
             else:

@@ -46,7 +46,7 @@ class LineOutput:
                 async with asyncio.timeout(PATIENCE):
                     await self._written()
         except TimeoutError:
-            pass  # nobody reads
+            pass  # the output is not read
         self._chunks.put(b"")
 
     def _hand_over(self) -> None:

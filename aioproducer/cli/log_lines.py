@@ -45,7 +45,7 @@ class LogLines:
             self._write(line)
             if self._dropped:
                 dropped, self._dropped = self._dropped, 0
-                self._write(f"warning: {dropped} log lines were dropped, because nobody read them in time")
+                self._write(f"warning: {dropped} log lines were dropped, because they were not read in time")
 
 
 def write_to_standard_error(line: str) -> None:
@@ -60,4 +60,4 @@ def write_to_standard_error(line: str) -> None:
         while left:
             left = left[os.write(descriptor, left) :]
     except OSError:
-        pass  # closed: nobody reads it
+        pass  # closed

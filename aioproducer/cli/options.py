@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from aioproducer.configs.config_def import read_properties
+from aioproducer.configs.properties import read_properties
 from aioproducer.errors import ConfigException
 
 DEFAULT_BOOTSTRAP_SERVER = "localhost:9092"

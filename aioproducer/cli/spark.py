@@ -15,13 +15,13 @@ from aioproducer.cli import report
 from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, client_configs
 from aioproducer.cli.running import FAILED, run, until_interrupted
 from aioproducer.cli.terminal import Terminal
-from aioproducer.spark.checkpoint import Checkpoint
-from aioproducer.spark.inspection import inspect_write
-from aioproducer.spark.ledger import KafkaDriversLedger, open_drivers_ledger
-from aioproducer.spark.prepared import slot_named
-from aioproducer.spark.sink_options import DEFAULT_PREFIX, SinkOptions
-from aioproducer.spark.two_phases import abort_undecided, finish, set_by_hand
-from aioproducer.spark.write_state import Fate, WriteState
+from aioproducer.spark.exactly_once.checkpoint import Checkpoint
+from aioproducer.spark.exactly_once.inspection import inspect_write
+from aioproducer.spark.exactly_once.ledger import KafkaDriversLedger, open_drivers_ledger
+from aioproducer.spark.exactly_once.prepared import names_of, slot_named
+from aioproducer.spark.exactly_once.two_phases import abort_undecided, finish, set_by_hand
+from aioproducer.spark.exactly_once.write_state import Fate, WriteState
+from aioproducer.spark.sink.sink_options import DEFAULT_PREFIX, SinkOptions
 
 app = typer.Typer(
     help="Show and repair exactly-once writes of Spark's sink.",
@@ -249,7 +249,7 @@ class Write:
             yield self.transactional_id(name), one.state, one.producer_id, one.producer_epoch, age, whose
 
     def transactional_id(self, name: str) -> str:
-        return f"{self.options.prefix}-{self.name}-{name}"
+        return names_of(self.options.prefix, self.name) + name
 
 
 def _run(

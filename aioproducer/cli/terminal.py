@@ -100,7 +100,7 @@ class Terminal:
 
     @contextmanager
     def logging(self) -> Iterator[None]:
-        """Shows the package's warnings. If nobody reads standard error, only these lines wait."""
+        """Shows the package's warnings. If standard error is not read, only these lines wait."""
         lines = LogLines(self.warn if sys.stderr.isatty() else write_to_standard_error)
         handler = _LogHandler(lines)
         logger = logging.getLogger("aioproducer")

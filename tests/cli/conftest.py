@@ -155,7 +155,7 @@ def cluster(start_cluster: Callable[..., Cluster]) -> Cluster:
 
 @pytest.fixture
 def closed_port() -> str:
-    """Where nobody listens."""
+    """An address without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -164,7 +164,7 @@ def closed_port() -> str:
 
 @pytest.fixture
 def http_server(loop_thread: LoopThread) -> Iterator[str]:
-    """Where somebody listens who speaks HTTP."""
+    """The address of an HTTP server."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)

@@ -155,7 +155,11 @@ def test_a_wrong_config_of_an_audit_is_refused_before_spark_starts(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"linger.ms=\\uzzzz\n", "Invalid"), (b"\xff\xfe", "is not UTF-8"), (b"lingr.ms=1\n", "did you mean 'linger.ms'")],
+    [
+        (b"linger.ms=\\uzzzz\n", "not a .properties text"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b"lingr.ms=1\n", "did you mean 'linger.ms'"),
+    ],
 )
 def test_a_bad_properties_file(
     run: Run, tmp_path: Path, lines: Path, failed: Path, content: bytes, message: str

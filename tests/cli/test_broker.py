@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import signal
 import socket
@@ -113,7 +114,7 @@ def test_it_ends_when_its_data_directory_fails_and_says_why(start_process: Start
 
 
 class Doomed(EmbeddedCluster):
-    """A cluster with a client, and a handler that cannot go on when that asks for something."""
+    """A cluster with a client, and a handler that fails fatally at the client's request."""
 
     async def start(self) -> None:
         await super().start()
@@ -135,6 +136,25 @@ def test_it_ends_when_a_node_cannot_go_on_and_says_why(run: Run, monkeypatch: py
     ended = run("broker", "--port", 0)
     assert ended.status == 1
     assert ended.err.endswith("Error: node 0 has stopped: no way on\n")
+
+
+class FailsAtTheEnd(EmbeddedCluster):
+    """A cluster whose data directory fails while it is being closed."""
+
+    async def start(self) -> None:
+        await super().start()
+        asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+
+    async def close(self) -> None:
+        self._failure.happen("the data directory has failed")
+        await super().close()
+
+
+def test_a_data_directory_that_fails_at_the_end_is_no_success(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "EmbeddedCluster", FailsAtTheEnd)
+    ended = run("broker", "--port", 0)
+    assert ended.status == 1
+    assert ended.err.endswith("Error: the data directory has failed\n")
 
 
 def test_it_does_not_start_with_a_damaged_directory_but_to_recover_it(
@@ -233,7 +253,7 @@ def test_it_waits_for_nothing_that_it_does_not_need() -> None:
     )
     imported = set(done.stdout.split())
     assert "aioproducer.broker.cluster" in imported
-    heavy = {"rich", "javaproperties", "urllib.request", "http", "email", "pyarrow"}
+    heavy = {"rich", "urllib.request", "http", "email", "pyarrow"}
     assert imported & heavy == set()
     ours = {name for name in imported if name.startswith("aioproducer.")}
     rooms = ("admin", "delivery_log", "metrics_topic", "net", "producer", "reader", "testing")
@@ -287,7 +307,7 @@ def test_wrong_configs(run: Run, config: str, message: str) -> None:
     assert len(result.err.splitlines()) == 1
 
 
-def test_nobody_has_to_read_its_standard_error(start_process: Start) -> None:
+def test_it_runs_on_if_standard_error_is_not_read(start_process: Start) -> None:
     process = start_process("broker", "--port", 0)
     servers = first_line(process)
     host, _, port = servers.rpartition(":")

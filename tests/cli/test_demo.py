@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from aioproducer.broker import Partition
 from aioproducer.broker.faults.faults import AppendFault, Faults
 from aioproducer.cli import demo as demo_module
 from aioproducer.cli.byte_source import ByteSource
-from aioproducer.cli.demo import Input, flight_key
+from aioproducer.cli.demo import FLIGHTS, Input
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.reader import PartitionReader, Record
@@ -21,21 +23,56 @@ from aioproducer.records.record_batch import RecordBatch
 from tests.cli.conftest import Cluster, Requests, Run
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
+YEAR = Path(__file__).parents[2] / "examples" / "flights.csv.xz"
 
 
 def test_the_flights(run: Run) -> None:
     result = run("demo", "--records", 5000)
     assert result.status == 0
-    assert result.err == "Sending flights from New York in 2013 to the embedded broker, 3 nodes\n"
+    assert result.err == "Sending a week of flights from New York to the embedded broker, 3 nodes\n"
     assert re.search(r"^records +5,000$", result.out, re.MULTILINE)
     assert re.search(r"^acknowledged +within .* ms \(p50\), .* ms \(p99\)$", result.out, re.MULTILINE)
     last = result.out.splitlines()[-1]
     assert re.fullmatch(r"Every record arrived once and in order: 5,000 records with [\d,]+ keys in 6 partitions", last)
 
 
-def test_the_key_of_a_flight() -> None:
-    line = b"2013,1,1,517,515,2,830,819,11,UA,1545,N14228,EWR,IAH,227,1400,5,15,2013-01-01T10:00:00Z"
-    assert flight_key(line) == b"N14228"
+def test_all_the_flights(run: Run) -> None:
+    """Those of the package are the first of the year's, which the repository has."""
+    week = lzma.decompress((files("aioproducer.cli") / FLIGHTS).read_bytes())
+    with lzma.open(YEAR) as year:
+        assert year.read(len(week)) == week
+        assert year.readline().startswith(b"2013,1,8,")
+    result = run("demo")
+    assert result.status == 0
+    assert "Every record arrived once and in order: 6,099 records with " in result.out
+
+
+def test_the_column_that_is_the_key(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_bytes(b'id,"the name",at\r\n1,b,x\r\n2,"a, b",\xff\r\n3,b,"y ""y"""\r\n4,,z')
+    result = run("demo", file, "--key-field", "the name")
+    assert (result.status, result.err) == (0, f"Sending {file} to the embedded broker, 3 nodes\n")
+    assert "Every record arrived once and in order: 4 records with 2 keys in 6 partitions" in result.out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b\n", "there is no column 'key' for the key; there are a, b"),
+        (b"a,key\n1,2\n3\n", "a line has no column 'key': 3"),
+        (b'a,key\n"1\n', 'invalid CSV, unexpected end of data: "1'),
+        (b'"a\n', 'invalid CSV, unexpected end of data: "a'),
+        (b"a,\x1b[2J\n", "there is no column 'key' for the key; there are a, \\x1b[2J"),
+    ],
+)
+def test_a_file_without_that_column(run: Run, tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_bytes(content)
+    result = run("demo", file, "--key-field", "key")
+    assert result.status == 1
+    assert result.err.splitlines()[-1].startswith("Error: ")
+    assert result.err.splitlines()[-1].endswith(message)
+    assert "Every record arrived" not in result.out
 
 
 @pytest.mark.parametrize(
@@ -71,8 +108,8 @@ def test_quiet(run: Run) -> None:
 @pytest.mark.parametrize("limit", [0, 1, 7])
 async def test_a_limit(tmp_path: Path, limit: int) -> None:
     file = tmp_path / "x"
-    file.write_bytes(b"heading\n" + b"".join(b"%d\r\n" % number for number in range(10)))
-    what = Input(ByteSource(str(file)), heading=1)
+    file.write_bytes(b"number\n" + b"".join(b"%d\r\n" % number for number in range(10)))
+    what = Input(ByteSource(str(file)), key_field="number")
     assert [line for lines in [lines async for lines in what.lines(limit)] for line in lines] == [
         b"%d" % number for number in range(limit)
     ]
@@ -87,7 +124,7 @@ def test_with_other_configs(run: Run, configs: list[str]) -> None:
 def test_against_a_cluster_that_is_there(run: Run, cluster: Cluster) -> None:
     result = run("demo", "--records", 100, "--bootstrap-server", cluster.servers)
     assert result.status == 0
-    assert result.err == f"Sending flights from New York in 2013 to {cluster.servers}\n"
+    assert result.err == f"Sending a week of flights from New York to {cluster.servers}\n"
     assert cluster.topics() == ["t"]
 
 

@@ -155,7 +155,7 @@ def test_the_key_of_ndjson(value: str, key: bytes | None) -> None:
         (b'{"k": NaN}', "invalid JSON", "NaN is not a JSON value"),
         (b'{"k": "\xff"}', "invalid JSON", "utf-8"),
         (b'{"k": "\\ud800"}', "invalid JSON", "surrogates"),
-        (b"[" * 100_000, "invalid JSON", "recursion"),
+        (b"[" * 100_000, "invalid JSON", "nested too deeply"),
         (b"{}", "no key", "the object has no field 'k'"),
         (b"[1]", "no key", "a list, not an object"),
         (b"null", "no key", "a NoneType, not an object"),

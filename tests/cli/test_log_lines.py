@@ -22,7 +22,9 @@ def test_all_is_written_in_order_before_close_returns() -> None:
     assert written == list(map(str, range(100)))
 
 
-def test_nobody_waits_for_who_does_not_read_and_what_is_dropped_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_does_not_read_delays_nothing_and_dropped_lines_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(log_lines, "MOST_WAITING", 3)
     monkeypatch.setattr(log_lines, "PATIENCE", 0.001)
     written: list[str] = []
@@ -43,7 +45,7 @@ def test_nobody_waits_for_who_does_not_read_and_what_is_dropped_is_counted(monke
     go_on.set()
     monkeypatch.setattr(log_lines, "PATIENCE", 10)
     lines.close()
-    assert written == ["a", "warning: 3 log lines were dropped, because nobody read them in time", "b", "c", "d"]
+    assert written == ["a", "warning: 3 log lines were dropped, because they were not read in time", "b", "c", "d"]
 
 
 @contextmanager

@@ -31,7 +31,9 @@ def test_what_overrides_what(tmp_path: Path) -> None:
     assert client_configs("option:1", file, overrides)["bootstrap.servers"] == "option:1"
 
 
-@pytest.mark.parametrize(("content", "message"), [(b"a=\\u00zz", "Invalid"), (b"a=\xff", "byte 2 is not UTF-8")])
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"a=\\u00zz", r"not a \.properties text"), (b"a=\xff", "byte 2 is not UTF-8")]
+)
 def test_a_file_that_holds_no_properties(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "bad.properties"
     file.write_bytes(content)

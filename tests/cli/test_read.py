@@ -83,7 +83,7 @@ def test_where_it_begins(read: Run, cluster: Cluster, start: str, expected: str)
     assert "".join(values(result.out)) == expected
 
 
-def test_partitions_one_after_the_other_and_no_more_than_asked_for(read: Run, cluster: Cluster) -> None:
+def test_partitions_one_after_the_other_and_no_more_than_the_limit(read: Run, cluster: Cluster) -> None:
     cluster.create_topic("p", 3)
     for partition in range(3):
         send(cluster, b"a%d" % partition, b"b%d" % partition, topic="p", partition=partition)
@@ -159,7 +159,7 @@ def test_following_until_ctrl_c(start_process: Start, cluster: Cluster) -> None:
     assert (out, err, process.returncode) == (b"", b"Interrupted.\n", 130)
 
 
-def test_whoever_reads_the_lines_may_have_enough(start_process: Start, cluster: Cluster) -> None:
+def test_the_reader_of_the_lines_may_stop_early(start_process: Start, cluster: Cluster) -> None:
     send(cluster, *[bytes(100_000)] * 20)
     process = start_process("read", "t", "--follow", "--bootstrap-server", cluster.servers)
     assert json.loads(stdout(process).readline())["offset"] == 0
@@ -169,7 +169,7 @@ def test_whoever_reads_the_lines_may_have_enough(start_process: Start, cluster: 
     assert process.stderr.read() == b""
 
 
-def test_ctrl_c_ends_it_though_nobody_reads_the_lines(start_process: Start, cluster: Cluster) -> None:
+def test_ctrl_c_ends_it_though_the_lines_are_not_read(start_process: Start, cluster: Cluster) -> None:
     send(cluster, *[bytes(100_000)] * 20)
     process = start_process("read", "t", "--bootstrap-server", cluster.servers)
     assert stdout(process).read(1) == b"{"

@@ -11,11 +11,11 @@ import pytest
 
 from aioproducer.admin import KafkaAdmin
 from aioproducer.errors import KafkaError
-from aioproducer.spark.decision import Decision, EpochIncompleteException
-from aioproducer.spark.ledger import open_drivers_ledger
-from aioproducer.spark.marker import MarkerMismatchException, MissingMarkerException
-from aioproducer.spark.prepared import Outcome
-from aioproducer.spark.sink_options import SinkOptions
+from aioproducer.spark.exactly_once.decision import Decision, EpochIncompleteException
+from aioproducer.spark.exactly_once.ledger import open_drivers_ledger
+from aioproducer.spark.exactly_once.marker import MarkerMismatchException, MissingMarkerException
+from aioproducer.spark.exactly_once.prepared import Outcome
+from aioproducer.spark.sink.sink_options import SinkOptions
 from tests.cli.conftest import Cluster, Run
 from tests.spark.checkpoints import write_checkpoint
 from tests.spark.epochs import attempts, commit, options_of, write_epoch
@@ -138,7 +138,7 @@ def test_a_decision_is_finished_if_that_is_wanted(query: Query) -> None:
     assert query.open() == []
 
 
-def test_what_nobody_has_decided_about_is_aborted_if_that_is_wanted(query: Query) -> None:
+def test_transactions_without_a_decision_are_aborted_on_request(query: Query) -> None:
     query.decide(0)
     query.attempts(1, OTHERWISE)
     assert "aborts 2 transactions without a decision" in query("show")
@@ -254,7 +254,7 @@ def test_batches_have_a_write_id(cluster: Cluster, run: Run) -> None:
         },
         streaming=False,
     )
-    from aioproducer.spark.way_out import command
+    from aioproducer.spark.exactly_once.way_out import command
 
     text = command(options, "the orders")
     assert text == (

@@ -1,0 +1,35 @@
+"""Which version of the package this is, and whether it is compiled."""
+
+from __future__ import annotations
+
+import logging
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+from aioproducer.timing import log_interval
+
+log = logging.getLogger(__name__)
+
+try:
+    __version__ = version("aioproducer")
+except PackageNotFoundError:
+    __version__ = "0+checkout"  # not installed
+
+compiled: Final = (log_interval.__file__ or "").endswith(tuple(EXTENSION_SUFFIXES))
+"""All modules that can be compiled are, or none; this takes one that imports next to nothing."""
+
+_said = False
+
+
+def say_if_interpreted() -> None:
+    """Logs once per process that the package is interpreted, as somebody who measures wants to know."""
+    global _said
+    if compiled or _said:
+        return
+    _said = True
+    log.info(
+        "aioproducer %s runs interpreted, several times slower than compiled: when it was installed, there was neither "
+        "a wheel for this Python and platform nor a C compiler",
+        __version__,
+    )

@@ -1,0 +1,66 @@
+"""The files around the package agree with each other: what one says of versions and addresses, the others say."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PYTHONS = re.findall(
+    r"^Programming Language :: Python :: (3\.\d+)$", "\n".join(PYPROJECT["project"]["classifiers"]), re.M
+)
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def test_the_address_of_the_repository_stands_in_one_file() -> None:
+    repository = PYPROJECT["project"]["urls"]["Repository"]
+    texts = [
+        path for pattern in ("*.md", ".github/**/*.*", "docs/**/*.md", "*.py", "*.ini") for path in ROOT.glob(pattern)
+    ]
+    assert len(texts) > 30
+    assert [path for path in texts if path.is_file() and repository in path.read_text()] == []
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_python_is_tested_built_and_installed(python: str) -> None:
+    short = python.replace(".", "")
+    assert f"cp{short}-*" in PYPROJECT["tool"]["cibuildwheel"]["build"]
+    assert f"py{short}-" in read("tox.ini")
+    assert f'python: "{python}"' in read(".github/workflows/tests.yml")
+    matrix = re.search(r"python: \[(.*)\]", read(".github/workflows/release.yml"))
+    assert matrix is not None
+    assert f'"{python}"' in matrix[1]
+
+
+def test_nothing_else_claims_a_python() -> None:
+    assert len(PYPROJECT["tool"]["cibuildwheel"]["build"]) == len(PYTHONS)
+    assert PYPROJECT["project"]["requires-python"] == f">={PYTHONS[0]}"
+
+
+def test_a_commit_is_checked_by_the_tools_of_the_project() -> None:
+    required = re.findall(r'additional_dependencies: (?:&\w+ )?\["(.*)"\]', read(".pre-commit-config.yaml"))
+    groups = PYPROJECT["dependency-groups"]
+    assert required == [*groups["lint"], *groups["imports"]]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_runs_scripts_that_are_there_with_the_least_rights(workflow: Path) -> None:
+    text = workflow.read_text()
+    assert "\npermissions:\n  contents: read\n" in text
+    assert text.count("runs-on:") == text.count("timeout-minutes:")
+    for script in re.findall(r"\bscripts/[\w.]+", text):
+        assert (ROOT / script).is_file(), script
+    # A name, a title or a branch is anybody's text: it reaches a shell as a variable only.
+    assert not re.search(r"run:.*\$\{\{ *github\.(event|head_ref|ref_name)", text)
+
+
+def test_there_are_workflows() -> None:
+    assert [path.stem for path in WORKFLOWS] == ["codeql", "docs", "release", "tests"]
