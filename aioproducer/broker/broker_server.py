@@ -12,8 +12,7 @@ from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.faults.faults import NO_FAULTS
 from aioproducer.broker.faults.faulty_gate import FaultyGate
 from aioproducer.broker.handlers.context import BrokerContext
-from aioproducer.broker.network.connection_gate import Arrival, ConnectionGate
-from aioproducer.broker.network.gate import Gate
+from aioproducer.broker.network.connection_gate import Arrival, ConnectionGate, Gate
 from aioproducer.broker.network.listener_changes import ListenerChanges
 from aioproducer.broker.network.listening_socket import Listen
 from aioproducer.broker.network.socket_server import NOTHING_TO_WAIT_FOR, SocketServer
@@ -27,15 +26,14 @@ from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool, RequestHandler
 from aioproducer.broker.requests.request_metrics import RequestMetrics, RequestTimes
 from aioproducer.broker.requests.response import CloseConnectionResponse, RequestEnd, SendResponse
-from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.fetch import FetchResponse
 
 _DRAIN_TIME = 1.0
-"""Seconds that a node that shuts down in good order gives clients to read their responses."""
+"""Seconds that clients have to read their responses when a node shuts down properly."""
 
 
 class BrokerServer:
-    """Kafka's class of this name: a :class:`SocketServer`, the pool of handlers behind it, and what they work with."""
+    """Kafka's class of this name: a :class:`SocketServer`, its pool of request handlers, and their context."""
 
     def __init__(
         self,
@@ -46,8 +44,9 @@ class BrokerServer:
         on_listeners: Callable[[], object] = lambda: None,
         on_fatal: Callable[[FatalExitError], object] | None = None,
     ) -> None:
-        """``host`` is where listeners are that name none; ``on_listeners`` is called when they, or what is told of
-        them, have changed while it runs; ``on_fatal`` when a handler has raised that: the node is to be stopped."""
+        """``host`` is the host of listeners whose config names none. ``on_listeners`` is called when listeners or their
+        advertised addresses have changed. ``on_fatal`` is called with the error when a handler raises a
+        :class:`FatalExitError`; it must stop the node."""
         self.context = context
         self._config = config = context.state.configs.broker(context.node_id)
         window = QuotaWindow(config.quota_window_size_seconds, config.quota_window_num)
@@ -74,6 +73,8 @@ class BrokerServer:
             f"data-plane-kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
         )
         self.handlers.on_fatal = on_fatal
+        for purgatory in context.purgatories:
+            purgatory.on_fatal = self.handlers.fatal
         self.listeners = ListenerChanges(
             context.node_id, host, self.sockets, self.gate, context.clock, on_change=on_listeners
         )
@@ -81,9 +82,9 @@ class BrokerServer:
         self.sockets.requests.on_complete = self._completed
 
     async def open(self, end_points: Collection[EndPoint]) -> dict[str, EndPoint]:
-        """Opens the ports of its listeners, and returns where they are. No client is admitted yet.
+        """Opens the ports of its listeners, and returns their addresses. No client is admitted yet.
 
-        Raises :class:`ConfigException` for a host name that the cluster was started with and that cannot be resolved.
+        Raises :class:`ConfigException` if a host name in the configs of the cluster's start cannot be resolved.
         """
         configs = self.context.state.configs
         essential = host_names(configs.static.max_connections_per_ip_overrides)
@@ -93,8 +94,8 @@ class BrokerServer:
         return await self.sockets.open(end_points)
 
     async def enable_request_processing(self) -> None:
-        """Clients are let in from now on, at each listener when the authorizer is ready for it. Returns when they are
-        let in everywhere; raises what the authorizer does."""
+        """Admits clients to each listener as soon as the authorizer is ready for it. Returns when all listeners admit
+        them; raises the error of an authorizer that fails."""
         self.context.state.configs.follow(self)
         self.context.state.on_topic_deleted.append(self.context.topic_metrics.forget)
         self.context.state.client_quotas.listeners.add(self._configure_ip_rates)
@@ -110,11 +111,11 @@ class BrokerServer:
         return self.context.node_id
 
     def validate_reconfiguration(self, config: BrokerConfig) -> None:
-        """Raises :class:`ConfigException` for configs of this node that it could not obey."""
+        """Raises :class:`ConfigException` if the node cannot apply these configs."""
         self.sockets.validate_reconfiguration(config)
 
     def reconfigure(self) -> None:
-        """Obeys configs that were changed while it runs."""
+        """Applies the changed configs."""
         self._config = config = self.context.state.configs.broker(self.context.node_id)
         self.handlers.resize(config.num_io_threads)
         self.context.threads.resize(config.background_threads)
@@ -124,13 +125,13 @@ class BrokerServer:
         self.listeners.follow(config.listening)
 
     async def settled(self) -> None:
-        """Returns when changes of configs have been carried out. Raises what could not be: OSError, ConfigException."""
+        """Returns when changed configs are applied. Raises OSError or ConfigException for one that cannot be."""
         await self.listeners.settled()
         await self.hosts.settled()
 
     async def shutdown(self, committed: Callable[[], Awaitable[object]]) -> None:
-        """Ends in good order: what was received is handled, what waits is answered, responses get written; then
-        connections are dropped. ``committed`` returns when all that is handled is on disk: answers wait for that, too.
+        """Shuts down properly: handles received requests, answers waiting ones, writes the responses, and then drops
+        the connections. ``committed`` returns when all handled changes are on disk; answers wait for that.
         """
         await self.listeners.close()
         deadline = self.context.clock.monotonic() + _DRAIN_TIME
@@ -138,18 +139,18 @@ class BrokerServer:
         await self.sockets.drain(self.handlers.is_idle, deadline)
         self.context.purgatories.shutdown()
         await self.sockets.drain(self.handlers.is_idle, deadline)
-        with contextlib.suppress(TimeoutError):  # a disk that is slower than that
+        with contextlib.suppress(TimeoutError):  # the disk is too slow
             async with asyncio.timeout(max(0.0, deadline - self.context.clock.monotonic())):
                 await committed()
         await self.sockets.drain(self.handlers.is_idle, deadline)
         await self.abort()
 
     def crash(self) -> None:
-        """From now on its clients hear nothing more of it; :meth:`abort` does the rest."""
+        """Stops sending to clients, as a crash does; :meth:`abort` completes it."""
         self.sockets.abort()
 
     async def abort(self) -> None:
-        """Ends as if it had crashed: connections drop, and what was not handled is lost."""
+        """Ends like a crash: drops connections, and unhandled requests are lost."""
         self.context.state.client_quotas.listeners.discard(self._configure_ip_rates)
         self.context.state.configs.follow_no_more(self)
         self.context.state.on_topic_deleted.remove(self.context.topic_metrics.forget)
@@ -176,7 +177,10 @@ class BrokerServer:
         response = end.response if isinstance(end, SendResponse | CloseConnectionResponse) else None
         if isinstance(response, FetchResponse):
             self._fetched(response, now)
-        self.request_metrics.record(request, times, {} if response is None else error_counts(response), now)
+        errors = end.errors if isinstance(end, SendResponse) else None
+        if errors is None:
+            errors = {} if response is None else error_counts(response)
+        self.request_metrics.record(request, times, errors, now)
         if request_log.enabled():
             request_log.log_request(request, end, times)
 
@@ -185,7 +189,6 @@ class BrokerServer:
         for fetched in response.responses:
             topic = state.topics.get(fetched.topic) or state.topic_by_id(fetched.topic_id)
             if topic is not None:
-                rates = metrics.of(topic.name)
-                for one in fetched.partitions:
-                    batches = one.records if isinstance(one.records, tuple) else ()
-                    rates.fetched(sum(map(len, batches)), one.error_code != ErrorCode.NONE, now)
+                failed = sum(1 for one in fetched.partitions if one.error_code)
+                size = sum(sum(map(len, one.records)) for one in fetched.partitions if isinstance(one.records, tuple))
+                metrics.of(topic.name).fetched(len(fetched.partitions), failed, size, now)

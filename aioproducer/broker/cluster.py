@@ -59,34 +59,35 @@ class EmbeddedCluster(ClusterContents):
         async with EmbeddedCluster(nodes=3, configs={"num.partitions": 6}) as cluster:
             producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
 
-    ``ports`` has one port for each node; without it, or with 0, a free one is taken. ``advertised`` has the host and
+    ``ports`` has one port for each node; without it, or with 0, any free one is taken. ``advertised`` has the host and
     port that clients get for a node, if they differ from its own. ``racks`` has the rack of each node (Kafka's
     ``broker.rack``). ``configs`` are the brokers' configs with Kafka's names (see ``BrokerConfig``), the same for all
     nodes; unknown or impossible ones raise ``ConfigException``.
 
     A node may have several listeners, ``configs={"listeners": "PLAINTEXT://:0,INTERNAL://:0"}`` (each needs an entry in
-    ``listener.security.protocol.map``). Port 0 is a free one for each node; any other is node 0's, and the others
-    follow. Clients get the addresses of the listener they connected to: :meth:`bootstrap_servers_of`. With
-    ``listeners``, ``ports`` and ``advertised`` would have no effect, and are refused.
+    ``listener.security.protocol.map``). Port 0 is any free port on each node; any other port is that of node 0, and
+    node n has that port plus n. Clients get the addresses of the listener that they connected to:
+    :meth:`bootstrap_servers_of`. ``listeners`` cannot be combined with ``ports`` or ``advertised``.
 
-    With ``data_dir`` everything is kept in that directory: a cluster with as many nodes that is started there goes on
-    where this one was closed, or where it crashed. By default (``log.flush.policy=always``) nothing that was
-    acknowledged is lost. What is changed in process (:meth:`create_topic`) is on disk when :meth:`close` returns, at
-    the latest. One process at a time may use the directory. Start such a cluster once. If the directory is damaged, as
-    no crash damages one, the start raises ``DataDirectoryException``. With ``recover`` the cluster starts with what is
-    left: nothing is deleted, and what cannot be read is set aside and logged.
+    With ``data_dir`` the cluster keeps everything in that directory. A later cluster with as many nodes continues from
+    there after a close or a crash. By default (``log.flush.policy=always``) no acknowledged change is lost. Changes in
+    process (:meth:`create_topic`) are on disk when :meth:`close` returns, at the latest. Only one process at a time may
+    use the directory, and such a cluster can be started only once. If the directory is damaged in a way that no crash
+    explains, the start raises ``DataDirectoryException``. With ``recover`` the cluster starts with the readable rest:
+    it deletes nothing, and sets aside and logs what it cannot read.
 
-    ``newest_versions`` makes older brokers: the newest version they have of an API, by its key. ``old_nodes`` are
-    brokers before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered). ``transaction_version`` is
-    the finalized level of that feature, 0 to 2; 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
+    ``newest_versions`` simulates older brokers: it limits the versions of APIs, by their keys. ``old_nodes`` are
+    brokers before KIP-1269 (Produce up to version 13, 5 remembered batches of each producer). ``transaction_version``
+    is the finalized level of that feature, 0 to 2; 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
     ``random`` (for the ids of cluster and topics), ``listen`` (opens ports). For tests of faults: ``faults``.
 
     With ``authorizer.class.name`` in ``configs``, clients may do what ACLs allow (:meth:`create_acls`, or any admin
-    client); ``authorizer`` is one of your own instead. Without either, everybody may do everything.
+    client); ``authorizer`` takes an authorizer of your own instead. Without either, every client may do everything.
 
-    Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing, and lags
-    only on request (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records. Topics are created,
-    leaders move and transactions end at once. The file of each API, under ``handlers/``, says what else is simpler.
+    The cluster is simpler than Kafka in these ways: all replicas of a partition share one log, so replication costs
+    nothing, and lags only on request (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records.
+    Topics are created, leaders move and transactions end at once. The file of each API, under ``handlers/``, lists
+    further simplifications.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class EmbeddedCluster(ClusterContents):
         broker_config = BrokerConfig.of(configs or {})
         broker_config.listening.check_ports(range(nodes))
         if broker_config.listeners != (DEFAULT_LISTENERS,) and (ports is not None or advertised):
-            raise ValueError("listeners have their ports and advertised.listeners: leave ports and advertised out")
+            raise ValueError("listeners and advertised.listeners name the ports: leave ports and advertised out")
         if authorizer is not None and broker_config.authorizer_class_name:
             raise ValueError("an authorizer is given: leave the config authorizer.class.name out")
         self._host = host
@@ -157,8 +158,7 @@ class EmbeddedCluster(ClusterContents):
         self._old_nodes = frozenset(old_nodes)
         self._faults = faults
         self._listen = listen
-        # By what configs say of each listener of a node, where it is: that stays the same when a node is stopped and
-        # started again.
+        # The address of each listener of a node, by its config: a node keeps its ports when it is stopped and started.
         self._end_points: dict[int, dict[EndPoint, EndPoint]] = {}
         for node_id in range(nodes):
             self._end_points[node_id] = self._wanted(node_id, None if ports is None else ports[node_id])
@@ -191,7 +191,7 @@ class EmbeddedCluster(ClusterContents):
             await self._storage.open(self._state, self._transactions, self._clock.time_ms())
 
     async def close(self) -> None:
-        """Stops every node properly, even if the caller is cancelled meanwhile. Records stay readable (:meth:`log`)."""
+        """Stops every node properly, even if the caller is cancelled. Records stay readable (:meth:`log`)."""
         await to_the_end(self._close(), "aioproducer broker close")
 
     async def _close(self) -> None:
@@ -206,10 +206,10 @@ class EmbeddedCluster(ClusterContents):
             await self._storage.close()
 
     async def failed(self) -> str:
-        """Returns when the data directory has failed, or a node stops because of a :class:`FatalExitError`; says why.
+        """Returns the reason when the data directory has failed, or a node stops because of a :class:`FatalExitError`.
 
-        Close the cluster then, and start another one when the reason is gone. After the data directory has failed
-        nothing is acknowledged, whatever clients try; what was acknowledged is there again with the next start.
+        Then close the cluster, and start another one when the cause is removed. After the data directory has failed no
+        change is acknowledged; all acknowledged changes are there again after the next start.
         """
         return await self._failure.wait()
 
@@ -225,9 +225,9 @@ class EmbeddedCluster(ClusterContents):
     # nodes
 
     async def start_node(self, node_id: int, *, port: int | None = None) -> None:
-        """Starts a node on the ports it had before; ``port`` sets another one for its first listener (0: a free one).
+        """Starts a node on the ports it had before; ``port`` sets another one for its first listener (0: any free one).
 
-        Partitions without a leader get one if it has a replica.
+        The node becomes the leader of leaderless partitions that have a replica on it.
         """
         if node_id not in self._end_points:
             raise ValueError(f"there is no node {node_id}")
@@ -265,7 +265,7 @@ class EmbeddedCluster(ClusterContents):
             raise
 
     def _wanted(self, node_id: int, port: int | None = None) -> dict[EndPoint, EndPoint]:
-        """Where a node is to listen, by what its configs say; ``port`` is that of its first listener."""
+        """The end points at which a node must listen, by its configs; ``port`` is that of its first listener."""
         before = self._end_points.get(node_id, {})
         said = self._state.configs.broker(node_id).listening.of_node(node_id)
         wanted = {one: before.get(one) or one._replace(host=one.host or self._host) for one in said}
@@ -274,7 +274,7 @@ class EmbeddedCluster(ClusterContents):
         return wanted
 
     def _listening(self, node_id: int, opened: Mapping[str, EndPoint]) -> dict[str, Node]:
-        """How clients reach a node that listens there, by listener."""
+        """The addresses by listener that clients get for a node with these open end points."""
         listening = self._state.configs.broker(node_id).listening
         said = listening.of_node(node_id)
         self._end_points[node_id] = {one: opened[one.listener] for one in said if one.listener in opened}
@@ -282,7 +282,7 @@ class EmbeddedCluster(ClusterContents):
             name: (end_point.host, end_point.port)
             for name, end_point in listening.advertised_of_node(node_id, opened).items()
         }
-        if node_id in self._advertised:  # there was but one listener, and it stays
+        if node_id in self._advertised:  # only possible with a single listener
             advertised[listening.inter_broker] = self._advertised[node_id]
         rack = self._racks[node_id]
         return {name: Node(node_id, host, port, rack) for name, (host, port) in advertised.items()}
@@ -293,9 +293,9 @@ class EmbeddedCluster(ClusterContents):
             self._state.nodes.advertises(node_id, self._listening(node_id, server.sockets.end_points))
 
     async def listeners_changed(self) -> None:
-        """Returns when all running nodes listen where their configs say, and have resolved the host names in
-        ``max.connections.per.ip.overrides``, which may take a moment after a change. Raises ``OSError`` if a port
-        cannot be opened, and ``ConfigException`` if a name cannot be resolved."""
+        """Returns when all running nodes have applied a change of their listeners, and have resolved the host names in
+        ``max.connections.per.ip.overrides``; both may take a moment. Raises ``OSError`` if a port cannot be opened, and
+        ``ConfigException`` if a name cannot be resolved."""
         for server in tuple(self._servers.values()):
             await server.settled()
 
@@ -328,15 +328,15 @@ class EmbeddedCluster(ClusterContents):
         )
 
     async def stop_node(self, node_id: int, *, clean: bool = False) -> None:
-        """Stops a node as if it had crashed: connections drop, leaders move to replicas on live nodes, if any.
+        """Stops a node like a crash: connections drop, and leaders move to replicas on live nodes, if any.
 
-        A ``clean`` stop first answers what was received, as far as clients read it within a second.
+        A ``clean`` stop first answers the received requests, as far as clients read the answers within a second.
         """
         server = self._servers.pop(node_id, None)
         if server is None:
             raise IllegalStateException(f"node {node_id} is not running")
         if not clean:
-            server.crash()  # before leaders move, because that would answer requests that wait
+            server.crash()  # before leaders move, which would answer waiting requests
         # Before anything is awaited: the node may be started again meanwhile.
         self._state.node_stopped(node_id)
         await (server.shutdown(self._committed) if clean else server.abort())
@@ -349,7 +349,7 @@ class EmbeddedCluster(ClusterContents):
                     partition.unwatch(purgatory.check_and_complete)
 
     def _fatal(self, node_id: int, error: FatalExitError) -> None:
-        """A handler of the node has raised that."""
+        """A handler of the node has raised a fatal error: the node stops."""
         self._failure.happen(f"node {node_id} has stopped: {str(error) or type(error).__name__}")
         server = self._servers.get(node_id)
 
@@ -377,8 +377,8 @@ class EmbeddedCluster(ClusterContents):
         return MetricsSnapshot(dict(cluster_metrics(self._servers.values(), now)))
 
     def listener(self, node_id: int, name: str | None = None) -> tuple[str, int]:
-        """The host and port that a node listens on itself, by its first listener or the one of this name; port 0 if it
-        never ran. Raises ``ValueError`` if there is no such listener."""
+        """The host and port of a node's first listener, or of the one with this name; port 0 if the node never ran.
+        Raises ``ValueError`` if there is no such listener."""
         found = {end_point.listener: end_point for end_point in self._end_points[node_id].values()}
         _, host, port = found[_named(name, list(found))]
         return host, port
@@ -390,11 +390,12 @@ class EmbeddedCluster(ClusterContents):
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of the running nodes, as clients get them, separated by commas; of the first listener."""
+        """The advertised ``host:port`` of the running nodes for the first listener, separated by commas."""
         return self._bootstrap_servers(None)
 
     def bootstrap_servers_of(self, listener: str) -> str:
-        """The same for another listener; empty if that is not advertised. Raises ``ValueError`` if there is none."""
+        """``host:port`` of the running nodes for another listener; empty if it is not advertised. Raises ``ValueError``
+        if there is no such listener."""
         return self._bootstrap_servers(listener)
 
     def _bootstrap_servers(self, name: str | None) -> str:

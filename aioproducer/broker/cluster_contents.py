@@ -1,4 +1,4 @@
-"""What is in an embedded cluster: topics, records, configs, quotas, committed offsets."""
+"""The contents of an embedded cluster: topics, records, configs, quotas, committed offsets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aioproducer.types import TopicPartition
 
 
 class ClusterContents:
-    """Looks at the cluster and changes it, in process and at once, whether or not a node runs."""
+    """Reads and changes the contents of the cluster in process, even while no node runs."""
 
     def __init__(self, state: ClusterState, transactions: TransactionCoordinator) -> None:
         self._state = state
@@ -38,32 +38,32 @@ class ClusterContents:
     ) -> Topic:
         """Creates a topic; -1 means the broker's default.
 
-        ``assignments`` gives the replicas of each partition, the leader first, instead of the two numbers. Raises what
-        a client would get: ``TopicExistsException``, ``InvalidTopicException``, …
+        ``assignments`` gives the replicas of each partition, the leader first, instead of the two numbers. Raises the
+        errors that a client would get: ``TopicExistsException``, ``InvalidTopicException``, …
         """
         texts = {config.replace("_", "."): as_text(value) for config, value in (configs or {}).items()}
         return self._state.create_topic(NewTopic(name, partitions, replication_factor, tuple(assignments), texts))
 
     def create_partitions(self, name: str, count: int) -> None:
-        """Gives a topic more partitions, ``count`` in all. Raises what a client would get."""
+        """Gives a topic more partitions, ``count`` in all. Raises the errors that a client would get."""
         self._state.create_partitions(name, count)
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, object | None]) -> None:
-        """Sets configs of a topic; None resets one to its default. Raises what a client would get."""
+        """Sets configs of a topic; None resets one to its default. Raises the errors that a client would get."""
         self._state.alter_topic_configs(name, _changes(configs))
 
     def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
-        """Sets dynamic configs of one node, or of all; None resets one. Raises what a client would get.
+        """Sets dynamic configs of one node, or of all; None resets one. Raises the errors that a client would get.
 
-        ``listeners``, ``advertised.listeners``, ``listener.security.protocol.map`` and the security of a listener are
-        each node's own; ``await cluster.listeners_changed()`` waits until the node listens there.
+        ``listeners``, ``advertised.listeners``, ``listener.security.protocol.map`` and the security of a listener can
+        be set only for one node; ``await cluster.listeners_changed()`` waits until it has opened its new listeners.
         """
         self._state.alter_broker_configs(ALL_NODES if node_id is None else str(node_id), _changes(configs))
 
     def alter_client_quotas(self, entity: Mapping[str, str | None], quotas: Mapping[str, float | None]) -> None:
         """Sets quotas of a user, a client id, both together or an ip. A quota of None removes it; a name of None means
-        the default. ``cluster.alter_client_quotas({"client-id": "slow"}, {"producer_byte_rate": 1024})``. Raises what a
-        client would get.
+        the default. ``cluster.alter_client_quotas({"client-id": "slow"}, {"producer_byte_rate": 1024})``. Raises the
+        errors that a client would get.
         """
         self._state.client_quotas.alter(quota_entity(entity.items()), list(quotas.items()))
 
@@ -92,8 +92,8 @@ class ClusterContents:
             credentials.put(user, of, ScramCredential.of_password(of, password, iterations))
 
     def create_acls(self, *acls: AclBinding) -> None:
-        """Allows or denies something. They have an effect with the config ``authorizer.class.name``. Raises what a
-        client would get, and has created those before."""
+        """Creates ACLs. They have an effect with the config ``authorizer.class.name``. Raises the error that a client
+        would get for the first invalid one; those before it stay."""
         for binding in acls:
             self._state.acls.create(binding)
 
@@ -103,7 +103,7 @@ class ClusterContents:
 
     @property
     def acls(self) -> list[AclBinding]:
-        """All of them, the oldest first."""
+        """All ACLs, the oldest first."""
         return list(self._state.acls)
 
     def delete_topic(self, name: str) -> None:
@@ -116,7 +116,7 @@ class ClusterContents:
         return list(self._state.topics.values())
 
     def topic(self, name: str) -> Topic:
-        """Raises ``UnknownTopicOrPartitionException``."""
+        """The topic of this name. Raises ``UnknownTopicOrPartitionException``."""
         self._state.partition(name, 0)
         return self._state.topics[name]
 
@@ -133,31 +133,31 @@ class ClusterContents:
         self._state.move_leader(topic, partition, node_id)
 
     def hold_replica(self, topic: str, partition: int, node_id: int, *, in_sync: bool = True) -> None:
-        """The replica on this node, which must be a live follower, stops copying.
+        """Stops the replica on this node, which must be a live follower, from copying.
 
-        The high watermark stops, so produce requests with acks=all wait until their time is up, and so do
-        DeleteRecords; consumers see nothing new. With ``in_sync=False`` the replica has also left the in-sync replicas,
-        as after ``replica.lag.time.max.ms``: the others continue if ``min.insync.replicas`` are left.
+        The high watermark stops: consumers see no new records, and produce requests with acks=all and DeleteRecords
+        wait until they time out. With ``in_sync=False`` the replica also leaves the in-sync replicas, as after
+        ``replica.lag.time.max.ms``: the others continue if ``min.insync.replicas`` are left.
         Raises ``InvalidReplicaAssignmentException``.
         """
         self._state.hold_replica(topic, partition, node_id, in_sync=in_sync)
 
     def release_replica(self, topic: str, partition: int, node_id: int) -> None:
-        """The replica on this node copies again, and has caught up."""
+        """Lets the replica on this node catch up and copy again."""
         self._state.release_replica(topic, partition, node_id)
 
     def expire_producers(self, topic: str, partition: int = 0, *, producer_id: int | None = None) -> None:
-        """Makes a partition forget one idempotent producer, or all, as after ``producer.id.expiration.ms``."""
+        """Makes a partition forget one idempotent producer, or all of them, as after ``producer.id.expiration.ms``."""
         self._state.partition(topic, partition).log.producer_state.expire(producer_id)
 
     # groups and transactions
 
     def move_coordinator(self, key: str, node_id: int) -> None:
-        """Makes another node the coordinator of a group or transactional id; what it knew moves along."""
+        """Makes another node the coordinator of a group or transactional id, and moves its state there."""
         self._state.nodes.move_coordinator(key, node_id)
 
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """What a group has committed, without the offsets of transactions that have not ended."""
+        """The committed offsets of a group, without those of open transactions."""
         offsets = self._transactions.offsets.committed(group)
         return {TopicPartition(*partition): found.offset for partition, found in offsets.items()}
 
@@ -172,7 +172,7 @@ def _changes(configs: Mapping[str, object | None]) -> list[ConfigChange]:
 
 
 def _as_sent(value: object) -> str:
-    """As a client would send it."""
+    """The text that a client would send for a value."""
     if isinstance(value, Password):
         return value.value
     return as_text(tuple(value) if isinstance(value, list) else value)

@@ -1,4 +1,4 @@
-"""Why a cluster has to be closed."""
+"""The failure because of which a cluster must be closed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Failure:
-    """Happens once at most: the first reason stays."""
+    """Happens at most once, and keeps its first reason."""
 
     def __init__(self) -> None:
         self._reason = ""
@@ -18,6 +18,6 @@ class Failure:
             self._happened.set()
 
     async def wait(self) -> str:
-        """Returns the reason when it has happened."""
+        """Waits for the failure, and returns its reason."""
         await self._happened.wait()
         return self._reason

@@ -1,4 +1,4 @@
-"""A node's APIs, and what its faults make of them."""
+"""The APIs of a node with faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aioproducer.protocol.schema import Response
 
 
 class FaultyApis:
-    """Stands between a node's processor and its APIs: loses requests and responses, or holds them up."""
+    """Stands between a node's processor and its APIs, and loses, delays or damages requests and responses."""
 
     def __init__(self, apis: RequestHandler, context: BrokerContext) -> None:
         self._apis = apis
@@ -43,14 +43,14 @@ class FaultyApis:
         elif fault.handled_after > 0:
             late = _FaultyRequest(request, fault)
             handle = partial(self._apis.handle, late, frame, body_at)
-            # If the node is stopped meanwhile its handlers are gone, and the request with them.
+            # If the node stops meanwhile, the request is lost with its handlers.
             asyncio.get_running_loop().call_later(fault.handled_after, late.call_back, handle)
         else:
             self._apis.handle(_FaultyRequest(request, fault), frame, body_at)
 
 
 class _FaultyRequest(WrappedRequest):
-    """A request whose end is not as it should be."""
+    """A request with a fault at its end."""
 
     __slots__ = ("_fault",)
 
@@ -64,7 +64,7 @@ class _FaultyRequest(WrappedRequest):
         if self._fault.unanswered:
             self.close_connection("a fault: its response is lost")
         elif self._fault.silent:
-            pass  # the channel stays muted until its client has had enough
+            pass  # the channel stays muted until its client disconnects
         elif self._fault.garbage is not None:
             if not self.abandoned:
                 self._request.respond_bytes([self._fault.garbage])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from aioproducer.broker.handlers import (
@@ -56,22 +57,26 @@ from aioproducer.broker.requests.request import Request
 from aioproducer.broker.security.sasl_server_authenticator import Admission
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
-from aioproducer.protocol.codec import decode_prefix
+from aioproducer.protocol.codec import Decoding, decode_prefix
 from aioproducer.protocol.schema import Response, Versions
 
 MAX_ELEMENTS = 20_000
-"""What a request may name in all: partitions, topics, members, whatever it has rows of. Kafka has no such limit, except
-for its 10,000 partitions to create at once."""
+"""Elements in all arrays of a request together: partitions, topics, members and so on. Kafka has no such limit, except
+for 10,000 partitions to create at once."""
+
+LARGE = 16 * 1024
+"""Bytes of a body beyond which a request other than Produce is decoded in slices. Most of a large Produce request is
+records, which are not looked at."""
 
 
 class Api(NamedTuple):
-    """One API of the broker. ``handle`` returns the response, or steps that end in it where that may take long; or None
-    if it ends the request itself, maybe later."""
+    """One API of the broker. ``handle`` returns the response, or steps that return it if that may take long. It returns
+    None if it ends the request itself, now or later."""
 
     versions: Versions
     handle: Callable[[BrokerContext, Request, Any], Response | Steps[Response | None] | None]
     changes: bool = False
-    """The steps are done even if the client is gone: they change something."""
+    """Whether the steps continue when the client has disconnected, because they change something."""
 
 
 APIS: dict[int, Api] = {
@@ -79,13 +84,13 @@ APIS: dict[int, Api] = {
     ApiKey.FETCH: Api(fetch.VERSIONS, fetch.handle),
     ApiKey.LIST_OFFSETS: Api(list_offsets.VERSIONS, list_offsets.handle),
     ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
-    ApiKey.OFFSET_COMMIT: Api(offset_commit.VERSIONS, offset_commit.handle),
+    ApiKey.OFFSET_COMMIT: Api(offset_commit.VERSIONS, offset_commit.handle, changes=True),
     ApiKey.OFFSET_FETCH: Api(offset_fetch.VERSIONS, offset_fetch.handle),
     ApiKey.FIND_COORDINATOR: Api(find_coordinator.VERSIONS, find_coordinator.handle),
     ApiKey.JOIN_GROUP: Api(join_group.VERSIONS, join_group.handle),
     ApiKey.HEARTBEAT: Api(heartbeat.VERSIONS, heartbeat.handle),
-    ApiKey.LEAVE_GROUP: Api(leave_group.VERSIONS, leave_group.handle),
-    ApiKey.SYNC_GROUP: Api(sync_group.VERSIONS, sync_group.handle),
+    ApiKey.LEAVE_GROUP: Api(leave_group.VERSIONS, leave_group.handle, changes=True),
+    ApiKey.SYNC_GROUP: Api(sync_group.VERSIONS, sync_group.handle, changes=True),
     ApiKey.DESCRIBE_GROUPS: Api(describe_groups.VERSIONS, describe_groups.handle),
     ApiKey.LIST_GROUPS: Api(list_groups.VERSIONS, list_groups.handle),
     ApiKey.SASL_HANDSHAKE: Api(sasl_handshake.VERSIONS, sasl_handshake.handle),
@@ -94,10 +99,10 @@ APIS: dict[int, Api] = {
     ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle, changes=True),
     ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(offset_for_leader_epoch.VERSIONS, offset_for_leader_epoch.handle),
-    ApiKey.ADD_PARTITIONS_TO_TXN: Api(add_partitions_to_txn.VERSIONS, add_partitions_to_txn.handle),
-    ApiKey.ADD_OFFSETS_TO_TXN: Api(add_offsets_to_txn.VERSIONS, add_offsets_to_txn.handle),
-    ApiKey.END_TXN: Api(end_txn.VERSIONS, end_txn.handle),
-    ApiKey.TXN_OFFSET_COMMIT: Api(txn_offset_commit.VERSIONS, txn_offset_commit.handle),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Api(add_partitions_to_txn.VERSIONS, add_partitions_to_txn.handle, changes=True),
+    ApiKey.ADD_OFFSETS_TO_TXN: Api(add_offsets_to_txn.VERSIONS, add_offsets_to_txn.handle, changes=True),
+    ApiKey.END_TXN: Api(end_txn.VERSIONS, end_txn.handle, changes=True),
+    ApiKey.TXN_OFFSET_COMMIT: Api(txn_offset_commit.VERSIONS, txn_offset_commit.handle, changes=True),
     ApiKey.DESCRIBE_ACLS: Api(describe_acls.VERSIONS, describe_acls.handle),
     ApiKey.CREATE_ACLS: Api(create_acls.VERSIONS, create_acls.handle, changes=True),
     ApiKey.DELETE_ACLS: Api(delete_acls.VERSIONS, delete_acls.handle, changes=True),
@@ -105,11 +110,11 @@ APIS: dict[int, Api] = {
     ApiKey.ALTER_CONFIGS: Api(alter_configs.VERSIONS, alter_configs.handle, changes=True),
     ApiKey.SASL_AUTHENTICATE: Api(sasl_authenticate.VERSIONS, sasl_authenticate.handle),
     ApiKey.CREATE_PARTITIONS: Api(create_partitions.VERSIONS, create_partitions.handle, changes=True),
-    ApiKey.DELETE_GROUPS: Api(delete_groups.VERSIONS, delete_groups.handle),
+    ApiKey.DELETE_GROUPS: Api(delete_groups.VERSIONS, delete_groups.handle, changes=True),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(
         incremental_alter_configs.VERSIONS, incremental_alter_configs.handle, changes=True
     ),
-    ApiKey.OFFSET_DELETE: Api(offset_delete.VERSIONS, offset_delete.handle),
+    ApiKey.OFFSET_DELETE: Api(offset_delete.VERSIONS, offset_delete.handle, changes=True),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(describe_client_quotas.VERSIONS, describe_client_quotas.handle),
     ApiKey.ALTER_CLIENT_QUOTAS: Api(alter_client_quotas.VERSIONS, alter_client_quotas.handle, changes=True),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(
@@ -123,7 +128,7 @@ APIS: dict[int, Api] = {
     ApiKey.DESCRIBE_TRANSACTIONS: Api(describe_transactions.VERSIONS, describe_transactions.handle),
     ApiKey.LIST_TRANSACTIONS: Api(list_transactions.VERSIONS, list_transactions.handle),
 }
-"""Every API but ApiVersions, whose answer is made of this table."""
+"""Every API except ApiVersions, whose answer lists this table."""
 
 _REQUESTS = {key: MESSAGES[ApiKey(key)].request for key in APIS}
 
@@ -159,13 +164,34 @@ class KafkaApis:
             self._api_versions.handle(request, frame, body_at)
             return
         api = APIS[header.api_key]
-        # Bytes after the end are passed over, as Kafka does: librdkafka sends some with Metadata (its issue 5049).
+        if header.api_key != ApiKey.PRODUCE and (
+            len(frame) - body_at > LARGE or self._context.order.is_busy(request.connection)
+        ):
+            self._handle_in_order(request, api, frame, body_at)
+            return
+        # Bytes after the end are ignored, as in Kafka: librdkafka sends some with Metadata.
         message, _ = decode_prefix(_REQUESTS[header.api_key], header.api_version, frame, body_at, MAX_ELEMENTS)
         response = api.handle(self._context, request, message)
         if isinstance(response, Response):
             request.respond(response)
         elif response is not None:
             self._context.long_work.run(request, response, needed=api.changes)
+
+    def _handle_in_order(self, request: Request, api: Api, frame: bytes | memoryview, body_at: int) -> None:
+        request.hold()
+        message = _decode(request, frame, body_at)
+        steps = self._steps(request, api, message)
+        run = self._context.long_work.run_large
+        self._context.order.run(request, partial(run, request, steps, needed=api.changes))
+
+    def _steps(self, request: Request, api: Api, decoding: Steps[Any]) -> Steps[Response | None]:
+        try:
+            response = api.handle(self._context, request, (yield from decoding))
+            if response is None or isinstance(response, Response):
+                return response
+            return (yield from response)
+        finally:
+            self._context.order.ended(request.connection)
 
     def _admits(self, request: Request) -> bool:
         authenticator = request.connection.authenticator
@@ -181,3 +207,14 @@ class KafkaApis:
         else:
             fail(self._context, request, None, reason)
         return False
+
+
+def _decode(request: Request, frame: bytes | memoryview, body_at: int) -> Steps[Any]:
+    header = request.header
+    try:
+        decoding = Decoding(_REQUESTS[header.api_key], header.api_version, frame, body_at, MAX_ELEMENTS, is_prefix=True)
+        while not decoding.step():
+            yield
+        return decoding.message
+    finally:
+        request.release()

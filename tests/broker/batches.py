@@ -20,7 +20,7 @@ def make_body(*values: bytes | None) -> bytes:
 
 
 def make_batch(*values: bytes, codec: CompressionType = CompressionType.NONE, **header: Any) -> bytes:
-    """A batch with a record for each value; ``header`` goes to ``encode_batch_header``, in place of what is right."""
+    """A batch with a record for each value; ``header`` overrides the right arguments of ``encode_batch_header``."""
     body = compress(codec, make_body(*values))
     count = len(values)
     right = {"count": count, "base_timestamp": NOW_MS, "max_timestamp": NOW_MS + count - 1, "codec": codec}

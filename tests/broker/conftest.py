@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +16,15 @@ from .raw_client import Connect, RawClient
 
 
 @pytest.fixture
-async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
-    """A running cluster of one node, or as ``@pytest.mark.parametrize("cluster", [{...}], indirect=True)`` says."""
-    async with EmbeddedCluster(**getattr(request, "param", {})) as cluster:
+async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EmbeddedCluster]:
+    """A running cluster of one node, or as ``@pytest.mark.parametrize("cluster", [{...}], indirect=True)`` says.
+
+    A ``data_dir`` is a directory in ``tmp_path``.
+    """
+    arguments = dict(getattr(request, "param", {}))
+    if "data_dir" in arguments:
+        arguments["data_dir"] = tmp_path / arguments["data_dir"]
+    async with EmbeddedCluster(**arguments) as cluster:
         yield cluster
 
 

@@ -39,7 +39,7 @@ NOT_YET = {
 
 
 class ComparedBroker:
-    """Short ways to ask a broker something."""
+    """Short calls for requests to a broker."""
 
     def __init__(self, client: RawClient) -> None:
         self.client = client
@@ -110,13 +110,13 @@ class ComparedBroker:
         )
 
     async def settled(self, request: Request, version: int, code: Callable[[Any], int]) -> Any:
-        """The answer to a request of a coordinator, which is asked until it is ready for it."""
-        while ErrorCode(code(answer := await self.client.request(request, version))).name in NOT_YET:  # noqa: ASYNC110 - no event tells
+        """The answer of a coordinator, repeated until the coordinator is ready."""
+        while ErrorCode(code(answer := await self.client.request(request, version))).name in NOT_YET:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
         return answer
 
     async def find_coordinator(self, key: str, kind: int) -> None:
-        """Kafka makes the topic that a coordinator writes to when it is first asked for."""
+        """Kafka creates the topic of a coordinator with its first request."""
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
         await self.settled(request, 6, lambda answer: int(answer.coordinators[0].error_code))
 
@@ -127,7 +127,7 @@ Case = Callable[[ComparedBroker], Awaitable[Any]]
 async def same(pair: tuple[ComparedBroker, ComparedBroker], case: Case) -> list[Any]:
     """What both brokers say; fails where they differ."""
     embedded, real = pair
-    async with asyncio.timeout(60):  # some cases ask until Kafka's broker has heard of something
+    async with asyncio.timeout(60):  # some cases repeat requests until Kafka's broker has the metadata
         ours, theirs = await case(embedded), await case(real)
     assert ours
     assert [(one, other) for one, other in zip_longest(ours, theirs) if one != other] == []

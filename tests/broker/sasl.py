@@ -38,7 +38,7 @@ async def sasl_cluster(**configs: Any) -> AsyncIterator[EmbeddedCluster]:
 
 
 def alice(cluster: EmbeddedCluster, mechanism: str = "PLAIN", **more: object) -> dict[str, Any]:
-    """What Alice tells her client, be it this project's, aiokafka or kafka-python."""
+    """Alice's credentials for a client: this project's, aiokafka or kafka-python."""
     return {
         "bootstrap_servers": cluster.bootstrap_servers,
         "security_protocol": "SASL_PLAINTEXT",
@@ -50,7 +50,7 @@ def alice(cluster: EmbeddedCluster, mechanism: str = "PLAIN", **more: object) ->
 
 
 def java_configs(mechanism: str, user: str, escaped: str) -> dict[str, str]:
-    """What a user tells a client of Kafka's own; the password as it is written between quotation marks."""
+    """The credentials of a user for a Java client; the password is escaped for quotation marks."""
     module = PLAIN_LOGIN_MODULE if mechanism == "PLAIN" else SCRAM_LOGIN_MODULE
     return {
         "security.protocol": "SASL_PLAINTEXT",

@@ -123,14 +123,14 @@ class Both:
 
     async def settled(self) -> None:
         """Returns when all changes before this are in force. Kafka's broker hears of them in its own time, in order."""
-        ask = MetadataRequest([MetadataRequestTopic(name="mark")], allow_auto_topic_creation=False)
+        request = MetadataRequest([MetadataRequestTopic(name="mark")], allow_auto_topic_creation=False)
         await self.root.client.request(DeleteAclsRequest([filter_of("mark")]), 3)
         for permission, wanted in (
             (AclPermissionType.ALLOW, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
             (AclPermissionType.DENY, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
         ):
             await self.allow(acl(ResourceType.TOPIC, "mark", AclOperation.DESCRIBE, permission=permission))
-            while (await self.user.client.request(ask, 12)).topics[0].error_code != wanted:  # noqa: ASYNC110 - no event tells
+            while (await self.user.client.request(request, 12)).topics[0].error_code != wanted:  # noqa: ASYNC110 - there is no event to await
                 await asyncio.sleep(0.01)
 
 
@@ -236,8 +236,8 @@ def produce(*batches: bytes, transactional_id: str | None = None) -> ProduceRequ
     return ProduceRequest(transactional_id, -1, 5000, topics)
 
 
-def asks(node: int) -> list[tuple[str, Request, int]]:
-    """Nothing of it changes anything that another of them tells."""
+def requests_of(node: int) -> list[tuple[str, Request, int]]:
+    """Requests of which none changes what another one answers."""
     both = ["there", "missing"]
     identity = 10**6, 0
     commit = [OffsetCommitRequestTopic(name, partitions=[OffsetCommitRequestPartition(0, 1)]) for name in both]
@@ -371,15 +371,15 @@ def asks(node: int) -> list[tuple[str, Request, int]]:
     ]
 
 
-def codes(told: Any) -> Any:
-    """All error codes that a response has, and what was told about, and what may be done to it."""
-    if isinstance(told, list):
-        return sorted(map(codes, told), key=repr)
-    if not hasattr(told, "__dataclass_fields__"):
+def codes(response: Any) -> Any:
+    """All error codes of a response, with the names of its rows and the allowed operations."""
+    if isinstance(response, list):
+        return sorted(map(codes, response), key=repr)
+    if not hasattr(response, "__dataclass_fields__"):
         return None
     found: dict[str, Any] = {}
-    for field in told.__dataclass_fields__:
-        value = getattr(told, field)
+    for field in response.__dataclass_fields__:
+        value = getattr(response, field)
         if field == "configs":  # the two have not the same ones
             found[field] = bool(value)
         elif isinstance(value, list):
@@ -393,19 +393,19 @@ def codes(told: Any) -> Any:
     return found
 
 
-def unsettled(told: Any) -> bool:
-    if isinstance(told, list):
-        return any(map(unsettled, told))
-    return isinstance(told, dict) and any(
-        value in NOT_YET if isinstance(value, str) else unsettled(value) for value in told.values()
+def unsettled(answer: Any) -> bool:
+    if isinstance(answer, list):
+        return any(map(unsettled, answer))
+    return isinstance(answer, dict) and any(
+        value in NOT_YET if isinstance(value, str) else unsettled(value) for value in answer.values()
     )
 
 
 async def answered(client: RawClient, request: Request, version: int) -> Any:
-    """What a coordinator says once it is ready."""
-    while unsettled(told := codes(await client.request(request, version))):  # noqa: ASYNC110 - no event tells
+    """The answer of a coordinator once it is ready."""
+    while unsettled(answer := codes(await client.request(request, version))):  # noqa: ASYNC110 - there is no event to await
         await asyncio.sleep(0.01)
-    return told
+    return answer
 
 
 @pytest.mark.parametrize("granted", GRANTS)
@@ -422,11 +422,14 @@ async def test_what_may_be_done(both: tuple[Both, Both], granted: str) -> None:
         if GRANTS[granted]:
             assert set(await one.allow(*GRANTS[granted])) == {0}
         await one.settled()
-        told = [(name, await answered(one.user.client, ask, version)) for name, ask, version in asks(node.node_id)]
-        for name, topics in told:
+        answers = [
+            (name, await answered(one.user.client, request, version))
+            for name, request, version in requests_of(node.node_id)
+        ]
+        for name, topics in answers:
             if name == "all metadata":  # ours has no internal topics
                 topics["topics"] = [one for one in topics["topics"] or [] if not one["name"].startswith("__")]
-        return told
+        return answers
 
     await same_of(both, case)
 
@@ -437,7 +440,7 @@ async def test_acls(both: tuple[Both, Both]) -> None:
 
     async def case(one: Both) -> list[Any]:
         client = one.root.client
-        told: list[Any] = []
+        answers: list[Any] = []
         deny = AclPermissionType.DENY
         for creation in (
             acl(TOPIC, "orders", Op.READ),
@@ -464,7 +467,7 @@ async def test_acls(both: tuple[Both, Both]) -> None:
         ):
             for version in (1, 3):
                 answer = await client.request(CreateAclsRequest([creation]), version)
-                told.append((creation, version, codes(answer)))
+                answers.append((creation, version, codes(answer)))
         await one.settled()
 
         async def found(*wanted: Any, version: int = 3) -> Any:
@@ -494,8 +497,8 @@ async def test_acls(both: tuple[Both, Both]) -> None:
             (1, None, 1, None, None, 3, 2),
             (1, None, 1, None, None, 1, 2),
         ]
-        told += [(wanted, await found(*wanted)) for wanted in filters]
-        told.append(await found(*filters[0], version=1))
+        answers += [(wanted, await found(*wanted)) for wanted in filters]
+        answers.append(await found(*filters[0], version=1))
         for several in (
             [filters[1], (6, None, 1, None, None, 1, 1)],
             [(2, "orders", 2, None, None, 3, 3), (3, None, 1, None, None, 1, 1)],
@@ -503,7 +506,7 @@ async def test_acls(both: tuple[Both, Both]) -> None:
             [(3, None, 1, None, None, 1, 1)],
         ):
             answer = await client.request(DeleteAclsRequest([DeleteAclsFilter(*wanted) for wanted in several]), 2)
-            told.append(
+            answers.append(
                 [
                     (
                         ErrorCode(result.error_code).name,
@@ -517,8 +520,8 @@ async def test_acls(both: tuple[Both, Both]) -> None:
                 ]
             )
             await one.settled()
-            told.append(await found(*filters[0]))
-        return told
+            answers.append(await found(*filters[0]))
+        return answers
 
     await same_of(both, case)
 
@@ -526,6 +529,6 @@ async def test_acls(both: tuple[Both, Both]) -> None:
 async def same_of(both: tuple[Both, Both], case: Callable[[Both], Awaitable[list[Any]]]) -> None:
     ours, theirs = both
     async with asyncio.timeout(60):
-        told, expected = await case(ours), await case(theirs)
-    for mine, other in zip(told, expected, strict=True):
+        answers, expected = await case(ours), await case(theirs)
+    for mine, other in zip(answers, expected, strict=True):
         assert mine == other, (mine, other)

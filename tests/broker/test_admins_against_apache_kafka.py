@@ -1,4 +1,4 @@
-"""What admin clients ask of the embedded broker and of Apache Kafka, request by request."""
+"""Requests of admin clients, answered by the embedded broker and by Apache Kafka."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ async def test_create_partitions(pair: tuple[ComparedBroker, ComparedBroker]) ->
         await broker.create("grows", 2)
         node = await node_id(broker)
 
-        async def ask(*topics: CreatePartitionsTopic, validate_only: bool = False, version: int = 3) -> Any:
+        async def create_partitions(
+            *topics: CreatePartitionsTopic, validate_only: bool = False, version: int = 3
+        ) -> Any:
             request = CreatePartitionsRequest([*topics], 5000, validate_only)
             answer = await broker.client.request(request, version)
             return sorted((one.name, name_of(one.error_code)) for one in answer.results)
@@ -82,29 +84,29 @@ async def test_create_partitions(pair: tuple[ComparedBroker, ComparedBroker]) ->
             response = await broker.client.request(MetadataRequest([MetadataRequestTopic(name="grows")]), 12)
             return len(response.topics[0].partitions)
 
-        told: list[Any] = [
-            await ask(wanted(2)),
-            await ask(wanted(1)),
-            await ask(wanted(0)),
-            await ask(wanted(-1)),
-            await ask(wanted(3), validate_only=True),
-            await ask(wanted(3, [node], [node])),
-            await ask(wanted(4, [node])),
-            await ask(wanted(3, [node + 1])),
-            await ask(wanted(3, [node, node])),
-            await ask(wanted(3, [])),
-            await ask(CreatePartitionsTopic("grows", 3, [])),
-            await ask(wanted(3), wanted(4)),
-            await ask(wanted(3, name="not-there"), wanted(3, name="no/name"), wanted(3, name="")),
-            await ask(),
+        answers: list[Any] = [
+            await create_partitions(wanted(2)),
+            await create_partitions(wanted(1)),
+            await create_partitions(wanted(0)),
+            await create_partitions(wanted(-1)),
+            await create_partitions(wanted(3), validate_only=True),
+            await create_partitions(wanted(3, [node], [node])),
+            await create_partitions(wanted(4, [node])),
+            await create_partitions(wanted(3, [node + 1])),
+            await create_partitions(wanted(3, [node, node])),
+            await create_partitions(wanted(3, [])),
+            await create_partitions(CreatePartitionsTopic("grows", 3, [])),
+            await create_partitions(wanted(3), wanted(4)),
+            await create_partitions(wanted(3, name="not-there"), wanted(3, name="no/name"), wanted(3, name="")),
+            await create_partitions(),
             await partitions(),
         ]
         for version, count in ((0, 3), (1, 4), (2, 5), (3, 6)):
-            told.append(await ask(wanted(count), version=version))
-            while await partitions() < count:  # noqa: ASYNC110 - no event tells
+            answers.append(await create_partitions(wanted(count), version=version))
+            while await partitions() < count:  # noqa: ASYNC110 - there is no event to await
                 await asyncio.sleep(0.01)
-        told.append(await partitions())
-        return told
+        answers.append(await partitions())
+        return answers
 
     await same(pair, case)
 
@@ -115,26 +117,26 @@ async def test_delete_records(pair: tuple[ComparedBroker, ComparedBroker]) -> No
         for _ in range(3):
             await broker.produce("shrinks", make_batch(b"a", b"b"))
 
-        async def ask(offset: int, index: int = 0, topic: str = "shrinks", version: int = 2) -> Any:
+        async def delete_records(offset: int, index: int = 0, topic: str = "shrinks", version: int = 2) -> Any:
             wanted = DeleteRecordsTopic(topic, [DeleteRecordsPartition(index, offset)])
             answer = await broker.client.request(DeleteRecordsRequest([wanted], 5000), version)
             (one,) = answer.topics[0].partitions
             return answer.topics[0].name, one.partition_index, one.low_watermark, name_of(one.error_code)
 
-        told: list[Any] = []
+        answers: list[Any] = []
         for version, offset in ((0, 0), (1, 1), (2, 3), (2, 2), (2, 7), (2, -2), (2, -3)):
-            told.append((offset, await ask(offset, version=version)))
-            told.append([await broker.list_offset("shrinks", time) for time in (-2, -1, -4, 0)])
-            told.append([await broker.fetch("shrinks", at) for at in (0, 2, 3, 4)])
-        told += [
-            (more, await ask(0, **more))
+            answers.append((offset, await delete_records(offset, version=version)))
+            answers.append([await broker.list_offset("shrinks", time) for time in (-2, -1, -4, 0)])
+            answers.append([await broker.fetch("shrinks", at) for at in (0, 2, 3, 4)])
+        answers += [
+            (more, await delete_records(0, **more))
             for more in ({"index": 1}, {"index": -1}, {"topic": "not-there"}, {"topic": ""})
         ]
-        told.append(await ask(-1))
-        told.append([await broker.list_offset("shrinks", time) for time in (-2, -1, 0)])
-        told.append([await broker.fetch("shrinks", at) for at in (5, 6)])
-        told.append(await broker.produce("shrinks", make_batch(b"a")))
-        return told
+        answers.append(await delete_records(-1))
+        answers.append([await broker.list_offset("shrinks", time) for time in (-2, -1, 0)])
+        answers.append([await broker.fetch("shrinks", at) for at in (5, 6)])
+        answers.append(await broker.produce("shrinks", make_batch(b"a")))
+        return answers
 
     await same(pair, case)
 
@@ -145,15 +147,15 @@ async def test_cleanup_policies(pair: tuple[ComparedBroker, ComparedBroker]) -> 
         writer.append(0, 0, b"key", b"value", None)
         body = writer.freeze()
         keyed = encode_batch_header(body, count=1, base_timestamp=NOW_MS, max_timestamp=NOW_MS) + body
-        told: list[Any] = []
+        answers: list[Any] = []
         for number, policy in enumerate(("compact", "delete", "compact,delete")):
             topic = f"cleaned-{number}"
             await broker.create(topic, cleanup_policy=policy)
-            told.append([policy, await broker.produce(topic, make_batch(b"a")), await broker.produce(topic, keyed)])
+            answers.append([policy, await broker.produce(topic, make_batch(b"a")), await broker.produce(topic, keyed)])
             wanted = DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, 0)])
             answer = await broker.client.request(DeleteRecordsRequest([wanted], 5000), 2)
-            told.append(name_of(answer.topics[0].partitions[0].error_code))
-        return told
+            answers.append(name_of(answer.topics[0].partitions[0].error_code))
+        return answers
 
     await same(pair, case)
 
@@ -165,7 +167,7 @@ async def test_the_codec_of_a_topic(pair: tuple[ComparedBroker, ComparedBroker],
 
     async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic, compression_type=codec, max_message_bytes="500")
-        told: list[Any] = [
+        answers: list[Any] = [
             (str(source), await broker.produce(topic, make_batch(*values, codec=source)))
             for source in CompressionType
             for values in ((b"a", b"b"), (b"x" * 5000,), (bytes(range(256)) * 2,))
@@ -173,11 +175,11 @@ async def test_the_codec_of_a_topic(pair: tuple[ComparedBroker, ComparedBroker],
         partition = FetchPartition(0, fetch_offset=0, partition_max_bytes=2**20)
         request = FetchRequest(max_wait_ms=0, topics=[FetchTopic(topic, partitions=[partition])])
         (answer,) = (await broker.client.request(request, 12)).responses[0].partitions
-        told += [
+        answers += [
             (batch.base_offset, str(batch.codec), batch.count, batch.max_timestamp, [*batch.records()])
             for batch in read_batches(answer.records, allow_partial=True)
         ]
-        return told
+        return answers
 
     await same(pair, case)
 
@@ -185,7 +187,7 @@ async def test_the_codec_of_a_topic(pair: tuple[ComparedBroker, ComparedBroker],
 async def test_topics_by_name_and_id(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def case(broker: ComparedBroker) -> Any:
         first, second = await broker.create("by-both"), await broker.create("by-id")
-        told: list[Any] = []
+        answers: list[Any] = []
         for states in (
             [DeleteTopicState("by-both", first), DeleteTopicState("by-both")],
             [DeleteTopicState("by-both"), DeleteTopicState("by-both")],
@@ -198,7 +200,7 @@ async def test_topics_by_name_and_id(pair: tuple[ComparedBroker, ComparedBroker]
             [DeleteTopicState(None, second), DeleteTopicState("not-there")],
         ):
             answer = await broker.client.request(DeleteTopicsRequest(states, timeout_ms=5000), 6)
-            told.append(
+            answers.append(
                 sorted(
                     (one.name or "", one.topic_id in (first, second), name_of(one.error_code))
                     for one in answer.responses
@@ -208,15 +210,15 @@ async def test_topics_by_name_and_id(pair: tuple[ComparedBroker, ComparedBroker]
         for version in range(1, 6):
             request = DeleteTopicsRequest(topic_names=["by-name", "by-name", "not-there"], timeout_ms=5000)
             answer = await broker.client.request(request, version)
-            told.append((version, sorted((one.name, name_of(one.error_code)) for one in answer.responses)))
-        return told
+            answers.append((version, sorted((one.name, name_of(one.error_code)) for one in answer.responses)))
+        return answers
 
     await same(pair, case)
 
 
-async def test_what_is_told_of_a_new_topic(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+async def test_the_answer_about_a_new_topic(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def case(broker: ComparedBroker) -> Any:
-        told: list[Any] = []
+        answers: list[Any] = []
         for version in range(2, 8):
             for validate_only in (True, False):
                 configs = [CreatableTopicConfig("retention.ms", "5"), CreatableTopicConfig("cleanup.policy", "compact")]
@@ -226,7 +228,7 @@ async def test_what_is_told_of_a_new_topic(pair: tuple[ComparedBroker, ComparedB
                 answer = await broker.client.request(request, version)
                 (one,) = answer.topics
                 known = {config.name: config for config in one.configs or []}
-                told.append(
+                answers.append(
                     (
                         version,
                         validate_only,
@@ -240,20 +242,20 @@ async def test_what_is_told_of_a_new_topic(pair: tuple[ComparedBroker, ComparedB
                 )
             again = await broker.client.request(CreateTopicsRequest([CreatableTopic(f"new-{version}", 2, 1)]), version)
             (one,) = again.topics
-            told.append((name_of(one.error_code), bool(one.error_message), one.num_partitions, one.configs))
-        return told
+            answers.append((name_of(one.error_code), bool(one.error_message), one.num_partitions, one.configs))
+        return answers
 
     await same(pair, case)
 
 
 async def test_cluster(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def case(broker: ComparedBroker) -> Any:
-        told: list[Any] = []
+        answers: list[Any] = []
         for version in range(3):
             for kind in (1, 2, 0, 7) if version else (1,):
                 request = DescribeClusterRequest(True, kind, include_fenced_brokers=version == 2)
                 answer = await broker.client.request(request, version)
-                told.append(
+                answers.append(
                     (
                         version,
                         name_of(answer.error_code),
@@ -272,11 +274,11 @@ async def test_cluster(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
                 answer = await broker.settled(
                     find,
                     version,
-                    lambda told: max([told.error_code, *(one.error_code for one in told.coordinators)]),
+                    lambda response: max([response.error_code, *(one.error_code for one in response.coordinators)]),
                 )
-                told.append((version, kind, name_of(answer.error_code), answer.node_id == -1))
-                told.append([(one.key, name_of(one.error_code), one.node_id == -1) for one in answer.coordinators])
-        return told
+                answers.append((version, kind, name_of(answer.error_code), answer.node_id == -1))
+                answers.append([(one.key, name_of(one.error_code), one.node_id == -1) for one in answer.coordinators])
+        return answers
 
     await same(pair, case)
 
@@ -286,7 +288,7 @@ async def test_configs_all_at_once(pair: tuple[ComparedBroker, ComparedBroker]) 
 
     async def case(broker: ComparedBroker) -> Any:
         await broker.create("replaced", retention_ms="5", max_message_bytes="6000")
-        told: list[Any] = []
+        answers: list[Any] = []
 
         async def own(topic: str) -> Any:
             answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(2, topic)]), 4)
@@ -313,15 +315,17 @@ async def test_configs_all_at_once(pair: tuple[ComparedBroker, ComparedBroker]) 
                     AlterConfigsRequest([AlterConfigsResource(kind, name, named)], validate_only), version
                 )
                 (one,) = answer.responses
-                told.append((kind, name, one.resource_type, one.resource_name, name_of(one.error_code)))
+                answers.append((kind, name, one.resource_type, one.resource_name, name_of(one.error_code)))
                 wanted = sorted(configs.items())
-                while name == "replaced" and not one.error_code and not validate_only and await own(name) != wanted:  # noqa: ASYNC110 - no event tells
+                while name == "replaced" and not one.error_code and not validate_only and await own(name) != wanted:  # noqa: ASYNC110 - there is no event to await
                     await asyncio.sleep(0.01)
-                told.append((bool(before), await own("replaced")))
+                answers.append((bool(before), await own("replaced")))
         for kind in (0, 1, 2, 3, 4, 8, 77):
             answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(kind, "x")]), 4)
-            told.append((kind, [(name_of(one.error_code), one.resource_type, one.configs) for one in answer.results]))
-        return told
+            answers.append(
+                (kind, [(name_of(one.error_code), one.resource_type, one.configs) for one in answer.results])
+            )
+        return answers
 
     await same(pair, case)
 
@@ -331,7 +335,7 @@ async def test_configs_of_groups_and_client_metrics(pair: tuple[ComparedBroker, 
 
     async def case(broker: ComparedBroker) -> Any:
         node = str(await node_id(broker))
-        told: list[Any] = []
+        answers: list[Any] = []
 
         async def own(kind: int, name: str) -> Any:
             answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(kind, name)]), 4)
@@ -365,19 +369,19 @@ async def test_configs_of_groups_and_client_metrics(pair: tuple[ComparedBroker, 
             for validate_only in (True, False):
                 request = IncrementalAlterConfigsRequest([IncrementalResource(kind, name, changes)], validate_only)
                 (one,) = (await broker.client.request(request, 1)).responses
-                told.append((kind, name != node, config, value, validate_only, name_of(one.error_code)))
-            while not one.error_code and await own(kind, name) == before:  # noqa: ASYNC110 - no event tells
+                answers.append((kind, name != node, config, value, validate_only, name_of(one.error_code)))
+            while not one.error_code and await own(kind, name) == before:  # noqa: ASYNC110 - there is no event to await
                 await asyncio.sleep(0.01)
-            told.append(await own(kind, name))
-        told += [await own(kind, "never-seen") for kind in (group, metrics)]
-        return [(*one[:1], *one[2:]) if one[0] == logger else one for one in told]
+            answers.append(await own(kind, name))
+        answers += [await own(kind, "never-seen") for kind in (group, metrics)]
+        return [(*one[:1], *one[2:]) if one[0] == logger else one for one in answers]
 
     await same(pair, case)
 
 
 async def test_quotas(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def case(broker: ComparedBroker) -> Any:
-        told: list[Any] = []
+        answers: list[Any] = []
 
         async def alter(
             entity: Entity, *ops: tuple[str, float, bool], validate_only: bool = False, times: int = 1
@@ -402,7 +406,7 @@ async def test_quotas(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
                 for entry in answer.entries
             )
 
-        # The defaults stay, for a broker that serves other tests, too: so much that it lets nobody wait.
+        # The defaults stay, for a broker that serves other tests, too: so high that it delays no client.
         rate = "producer_byte_rate", 1e9, False
         good: list[Entity] = [
             [("user", "u")],
@@ -413,8 +417,8 @@ async def test_quotas(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
             [("user", "u"), ("client-id", None)],
             [("user", None), ("client-id", None)],
         ]
-        told += [(entity, await alter(entity, rate)) for entity in good]
-        told.append(await alter([("ip", "127.0.0.9")], ("connection_creation_rate", 5.0, False)))
+        answers += [(entity, await alter(entity, rate)) for entity in good]
+        answers.append(await alter([("ip", "127.0.0.9")], ("connection_creation_rate", 5.0, False)))
         bad: list[tuple[Entity, tuple[str, float, bool]]] = [
             ([], rate),
             ([("nonsense", "x")], rate),
@@ -434,16 +438,16 @@ async def test_quotas(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
             ([("user", "u")], ("controller_mutation_rate", 0.5, False)),
             ([("user", "unknown")], ("producer_byte_rate", 0.0, True)),
         ]
-        told += [(entity, str(op), await alter(entity, op)) for entity, op in bad]
-        told.append(await alter([("user", "twice")], rate, rate))
-        told.append(await alter([("user", "twice")], rate, times=2))
+        answers += [(entity, str(op), await alter(entity, op)) for entity, op in bad]
+        answers.append(await alter([("user", "twice")], rate, rate))
+        answers.append(await alter([("user", "twice")], rate, times=2))
         await alter([("user", "twice")], ("producer_byte_rate", 0.0, True))  # Kafka has made one of them
-        told.append(await alter([("user", "nothing")]))
-        told.append(await alter([("user", "only tried")], rate, validate_only=True))
+        answers.append(await alter([("user", "nothing")]))
+        answers.append(await alter([("user", "only tried")], rate, validate_only=True))
         # Kafka's broker hears of them from its controller.
         marker: Entity = [("user", "the last")]
         await alter(marker, rate)
-        while not (await describe(("user", EXACT, "the last")))[1]:  # noqa: ASYNC110 - no event tells
+        while not (await describe(("user", EXACT, "the last")))[1]:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
         for strict in (False, True):
             for components in (
@@ -467,15 +471,15 @@ async def test_quotas(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
                 [("", ANY, None)],
                 [("user", ANY, None), ("user", ANY, None)],
             ):
-                told.append((strict, components, await describe(*components, strict=strict)))
-        return told
+                answers.append((strict, components, await describe(*components, strict=strict)))
+        return answers
 
     await same(pair, case)
 
 
 async def test_scram_users(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def case(broker: ComparedBroker) -> Any:
-        told: list[Any] = []
+        answers: list[Any] = []
 
         async def alter(deletions: list[tuple[str, int]], upsertions: list[tuple[str, int, int, bytes, bytes]]) -> Any:
             request = AlterUserScramCredentialsRequest(
@@ -498,8 +502,8 @@ async def test_scram_users(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
             )
 
         salt, salted = b"salt" * 4, b"p" * 32
-        told.append(await alter([], [("a", 1, 4096, salt, salted), ("b", 2, 16384, salt, b"p" * 64)]))
-        told.append(await alter([], [("a", 2, 8192, salt, b"p" * 64)]))
+        answers.append(await alter([], [("a", 1, 4096, salt, salted), ("b", 2, 16384, salt, b"p" * 64)]))
+        answers.append(await alter([], [("a", 2, 8192, salt, b"p" * 64)]))
         wrong: list[tuple[str, int, int, bytes, bytes]] = [
             ("c", 1, 4095, salt, salted),
             ("c", 1, 16385, salt, salted),
@@ -508,26 +512,26 @@ async def test_scram_users(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
             ("", 1, 4096, salt, salted),
             ("c", 1, -1, salt, salted),
         ]
-        told += [(one[:3], await alter([], [one])) for one in wrong]
-        told.append(await alter([("c", 1), ("", 1), ("a", 7), ("b", 1)], []))
-        told.append(await alter([("a", 1)], [("a", 1, 4096, salt, salted)]))
-        told.append(
+        answers += [(one[:3], await alter([], [one])) for one in wrong]
+        answers.append(await alter([("c", 1), ("", 1), ("a", 7), ("b", 1)], []))
+        answers.append(await alter([("a", 1)], [("a", 1, 4096, salt, salted)]))
+        answers.append(
             await alter([], [("d", 1, 4096, salt, salted), ("d", 2, 4096, salt, salted), ("e", 1, 4096, salt, salted)])
         )
-        told.append(await alter([("a", 1), ("a", 2)], []))
-        told.append(await alter([], []))
+        answers.append(await alter([("a", 1), ("a", 2)], []))
+        answers.append(await alter([], []))
         while "z" not in str(await describe()):
             await alter([], [("z", 1, 4096, salt, salted)])
-        told.append(await describe())
-        told.append(await describe("a", "b", "c", "e"))
-        told.append(await describe("a", "a"))
-        told.append(await describe(""))
-        told.append(await alter([("a", 1)], []))
-        while (await describe("a"))[1][0][2] != [(2, 8192)]:  # noqa: ASYNC110 - no event tells
+        answers.append(await describe())
+        answers.append(await describe("a", "b", "c", "e"))
+        answers.append(await describe("a", "a"))
+        answers.append(await describe(""))
+        answers.append(await alter([("a", 1)], []))
+        while (await describe("a"))[1][0][2] != [(2, 8192)]:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
         for user in "abez":
             await alter([(user, 1)], [])
             await alter([(user, 2)], [])
-        return told
+        return answers
 
     await same(pair, case)

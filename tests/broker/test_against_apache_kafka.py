@@ -1,4 +1,4 @@
-"""The embedded broker and Apache Kafka, asked the same (see ``kafka_comparison.py``)."""
+"""The embedded broker and Apache Kafka, with the same requests (see ``kafka_comparison.py``)."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ async def test_idempotent_sequences(pair: tuple[ComparedBroker, ComparedBroker])
         (1, 0, 12, 1),
         (1, 0, 7, 1),  # a duplicate of an older epoch
         (1, 1, 0, 1),
-        (2, 5, 77, 1),  # a producer that nobody knows may begin anywhere
+        (2, 5, 77, 1),  # an unknown producer may begin anywhere
         (2, 5, 79, 1),
         (2, 5, 78, 1),
         (3, 0, 2**31 - 2, 2),
@@ -398,7 +398,7 @@ async def test_producer_ids(pair: tuple[ComparedBroker, ComparedBroker]) -> None
         for version in range(6):
             request = InitProducerIdRequest(None, 2**31 - 1)
             response = await broker.client.request(request, version)
-            while response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:  # Kafka asks its controller for ids
+            while response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:  # Kafka gets ids from its controller
                 response = await broker.client.request(request, version)
             answers.append((response.error_code, response.producer_id >= 0, response.producer_epoch))
         return answers
@@ -612,11 +612,11 @@ async def test_alter_topic_configs(
         while (before := await described(broker, TOPIC_RESOURCE, topic))[1]["max.message.bytes"][0] != "5000":
             pass
         answers = await altered(broker, (TOPIC_RESOURCE, asked, changes))
-        told = await described(broker, TOPIC_RESOURCE, topic)
+        configs = await described(broker, TOPIC_RESOURCE, topic)
         changed = answers[0][2] == "NONE" and any(config in before[1] for config, _, _ in changes)
-        while changed and told == before:
-            told = await described(broker, TOPIC_RESOURCE, topic)
-        return answers, told
+        while changed and configs == before:
+            configs = await described(broker, TOPIC_RESOURCE, topic)
+        return answers, configs
 
     await same(pair, case)
 
@@ -639,16 +639,16 @@ async def test_alter_broker_configs(pair: tuple[ComparedBroker, ComparedBroker])
         ):
             ((_, asked, code),) = await altered(broker, (BROKER_RESOURCE, name, [(config, operation, value)]))
             answers.append(("own" if asked == own else "other" if asked == other else asked, code))
-        told = await described(broker, BROKER_RESOURCE, own, "log.retention.bytes")
-        while len(told[1]["log.retention.bytes"][-1]) < 3:  # one synonym for each change, and the default
-            told = await described(broker, BROKER_RESOURCE, own, "log.retention.bytes")
-        answers.append(told)
+        configs = await described(broker, BROKER_RESOURCE, own, "log.retention.bytes")
+        while len(configs[1]["log.retention.bytes"][-1]) < 3:  # one synonym for each change, and the default
+            configs = await described(broker, BROKER_RESOURCE, own, "log.retention.bytes")
+        answers.append(configs)
         await broker.create("under-dynamic-configs")
         answers.append(await described(broker, TOPIC_RESOURCE, "under-dynamic-configs", "retention.bytes"))
         for name in (own, ""):
             await altered(broker, (BROKER_RESOURCE, name, [("log.retention.bytes", 1, None)]))
-        while len(told[1]["log.retention.bytes"][-1]) > 1:  # what is left behind must not meet the next test
-            told = await described(broker, BROKER_RESOURCE, own, "log.retention.bytes")
+        while len(configs[1]["log.retention.bytes"][-1]) > 1:  # leftovers must not affect the next test
+            configs = await described(broker, BROKER_RESOURCE, own, "log.retention.bytes")
         return answers
 
     await same(pair, case)
@@ -670,16 +670,16 @@ async def test_a_listeners_own_configs(pair: tuple[ComparedBroker, ComparedBroke
         ):
             ((_, _, code),) = await altered(broker, (BROKER_RESOURCE, node, [(name, 0, value)]))
             codes.append(code)
-        told: list[Any] = []
-        while [config.value for config in told] != ["1000", "4"] or len(told[0].synonyms) < 3:
+        configs: list[Any] = []
+        while [config.value for config in configs] != ["1000", "4"] or len(configs[0].synonyms) < 3:
             request = DescribeConfigsRequest(
                 [DescribeConfigsResource(BROKER_RESOURCE, own, [connections, threads])], include_synonyms=True
             )
             (result,) = (await broker.client.request(request, 4)).results
-            told = sorted(result.configs, key=lambda config: str(config.name))
+            configs = sorted(result.configs, key=lambda config: str(config.name))
         for node, name in ((own, connections), (own, threads), ("", connections)):
             await altered(broker, (BROKER_RESOURCE, node, [(name, 1, None)]))
-        return codes, told
+        return codes, configs
 
     await same(pair, case)
 
@@ -725,17 +725,17 @@ async def test_groups(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
 
         while "COORDINATOR" in (await described())[0]:
             pass  # it has not read them yet
-        told: list[Any] = [await described()]
-        told.append((await join("nosuch"))[1])
-        told.append((await join("", session_timeout_ms=5))[1])
-        told.append((await join("", protocols=[]))[1])
+        answers: list[Any] = [await described()]
+        answers.append((await join("nosuch"))[1])
+        answers.append((await join("", session_timeout_ms=5))[1])
+        answers.append((await join("", protocols=[]))[1])
         first, answer = await join("")
-        told.append(answer)
+        answers.append(answer)
         joined, answer = await join(first.member_id)
-        told.append(answer)
+        answers.append(answer)
         me, now = joined.member_id, joined.generation_id
-        told.append(await described())
-        told.append(await code(HeartbeatRequest("g", now, me), 4))
+        answers.append(await described())
+        answers.append(await code(HeartbeatRequest("g", now, me), 4))
         assigned = [SyncGroupRequestAssignment(me, b"mine")]
         syncs = (
             SyncGroupRequest("g", now + 1, me, None, "consumer", joined.protocol_name),
@@ -744,8 +744,8 @@ async def test_groups(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
             SyncGroupRequest("g", now, me, None, "consumer", joined.protocol_name, assigned),
             SyncGroupRequest("g", now, me),
         )
-        told += [(await code(sync, 5), (await client.request(sync, 5)).assignment) for sync in syncs]
-        told.append(await described())
+        answers += [(await code(sync, 5), (await client.request(sync, 5)).assignment) for sync in syncs]
+        answers.append(await described())
         heartbeats = (
             HeartbeatRequest("g", now, me),
             HeartbeatRequest("g", now + 1, me),
@@ -753,18 +753,18 @@ async def test_groups(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
             HeartbeatRequest("nosuch", now, me),
             HeartbeatRequest("g", now, me, "nosuch"),
         )
-        told += [await code(heartbeat, 4) for heartbeat in heartbeats]
-        told.append((await join("", protocol_type="other"))[1])
-        told.append((await join("", protocols=[JoinGroupRequestProtocol("own", b"")]))[1])
+        answers += [await code(heartbeat, 4) for heartbeat in heartbeats]
+        answers.append((await join("", protocol_type="other"))[1])
+        answers.append((await join("", protocols=[JoinGroupRequestProtocol("own", b"")]))[1])
         again, answer = await join(me)
-        told.append(answer)
+        answers.append(answer)
         leaving = LeaveGroupRequest("g", members=[MemberIdentity("nosuch"), MemberIdentity(again.member_id)])
-        told.append([one.error_code for one in (await client.request(leaving, 5)).members])
-        told.append(await described())
+        answers.append([one.error_code for one in (await client.request(leaving, 5)).members])
+        answers.append(await described())
         deletion = await client.request(DeleteGroupsRequest(["g", "nosuch"]), 2)
-        told.append(sorted((one.group_id, one.error_code) for one in deletion.results))
-        told.append(await described())
-        return told
+        answers.append(sorted((one.group_id, one.error_code) for one in deletion.results))
+        answers.append(await described())
+        return answers
 
     await same(pair, case)
 

@@ -1,4 +1,4 @@
-"""Clients that mean harm, and what becomes of them: each costs its own connection, and nobody else notices.
+"""Malicious clients: each loses its own connection, and no other client notices.
 
 That one that never reads is not read either is in ``test_processor.py``.
 """
@@ -74,7 +74,7 @@ async def test_a_request_that_drips_in_is_cut_off_and_logged(caplog: pytest.LogC
     assert any(reason in record.getMessage() for record in caplog.records)
 
 
-async def test_a_large_request_of_a_slow_line_is_not_cut_off_as_long_as_it_goes_on() -> None:
+async def test_a_large_request_on_a_slow_line_is_not_cut_off_while_bytes_arrive() -> None:
     clock = ManualClock()  # the timers are real and short, and see this one
     async with Served(clock, socket_request_receive_timeout_ms=10) as served:
         client = await served.connect()
@@ -163,7 +163,7 @@ async def test_20_million_tagged_fields_cost_the_connection_and_nothing_else(
     tracemalloc.start()
     try:
         with contextlib.suppress(ConnectionError):  # it may be gone before the last of it is known to be sent
-            for at in range(0, len(data), 2**20):  # so that what is sent costs next to nothing
+            for at in range(0, len(data), 2**20):  # so that sending costs next to nothing
                 await client.send_bytes(data[at : at + 2**20])
         assert await client.is_closed()
         _, peak = tracemalloc.get_traced_memory()
@@ -185,7 +185,7 @@ async def test_memory_that_is_used_up_stops_reading_and_is_given_back() -> None:
         handled = 0
         while handled < 5:
             request = await served.handler.next()
-            # One frame beyond the limit, and for everybody a size and what one read brings.
+            # One frame beyond the limit, and for each client a size and the bytes of one read.
             assert memory.available >= -(100_000 + 5 * 65_536)
             handled += 1
             request.respond(MetadataResponse())
@@ -233,7 +233,7 @@ async def test_parts_of_requests_do_not_use_up_the_memory_for_ever() -> None:
         assert served.server.memory.available == 50_000
 
 
-async def test_who_leaves_gives_its_memory_back() -> None:
+async def test_a_disconnect_releases_memory() -> None:
     async with Served(socket_request_max_bytes=100_000, queued_max_request_bytes=100_000) as served:
         client = await served.connect()
         await client.send_bytes(struct.pack(">i", 90_000) + bytes(50_000))

@@ -47,7 +47,7 @@ async def test_every_metric_is_of_a_node_and_all_fit_into_json(cluster: Embedded
     assert kept["ApiVersions"]["TotalTimeMs-count"] >= 1
 
 
-async def test_what_is_of_the_whole_node(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_metrics_of_the_whole_node(cluster: EmbeddedCluster, client: RawClient) -> None:
     await client.request(MetadataRequest(), 9)
     found = cluster.metrics()
     for name in ("NetworkProcessorAvgIdlePercent", "BrokerRequestHandlerAvgIdlePercent"):
@@ -106,10 +106,10 @@ async def test_what_topics_take_in_and_give_out(cluster: EmbeddedCluster, client
     (server,) = cluster._servers.values()
     assert {name for name, _ in server.context.topic_metrics} == {"t", "gone"}
     cluster.delete_topic("gone")
-    assert {name for name, _ in server.context.topic_metrics} == {"t"}, "whether anybody asks for them or not"
+    assert {name for name, _ in server.context.topic_metrics} == {"t"}, "even if no client reads them"
     found = cluster.metrics()
-    told = {name.name: value for name, value in found.select("BrokerTopicMetrics", topic="t").items()}
-    unit = told["TotalFetchRequestsPerSec"] / 2
+    figures = {name.name: value for name, value in found.select("BrokerTopicMetrics", topic="t").items()}
+    unit = figures["TotalFetchRequestsPerSec"] / 2
     assert unit > 0
     expected = {
         "MessagesInPerSec": 6,
@@ -121,11 +121,11 @@ async def test_what_topics_take_in_and_give_out(cluster: EmbeddedCluster, client
         "FailedFetchRequestsPerSec": 1,
     }
     # The window of each rate begins with the first that it counts.
-    assert {name: rate / unit for name, rate in told.items()} == pytest.approx(expected, rel=0.1)
+    assert {name: rate / unit for name, rate in figures.items()} == pytest.approx(expected, rel=0.1)
     assert not found.select("BrokerTopicMetrics", topic="gone")
 
 
-async def test_each_processor_tells_of_itself(cluster: EmbeddedCluster) -> None:
+async def test_each_processor_has_its_own_metrics(cluster: EmbeddedCluster) -> None:
     found = cluster.metrics()
     idle = [name.tag("networkProcessor") for name in found.select("Processor")]
     queues = [name.tag("processor") for name in found.select("RequestChannel") if name.tag("processor")]
@@ -164,7 +164,7 @@ async def test_a_node_at_rest_is_idle(world: World) -> None:
         assert found["NetworkProcessorAvgIdlePercent"] == found["RequestHandlerAvgIdlePercent"] == 1
 
 
-async def test_a_stopped_node_tells_nothing(cluster: EmbeddedCluster) -> None:
+async def test_a_stopped_node_has_no_metrics(cluster: EmbeddedCluster) -> None:
     await cluster.stop_node(0)
     assert len(cluster.metrics()) == 0
 

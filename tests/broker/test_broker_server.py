@@ -14,6 +14,7 @@ from aioproducer.broker import Client, EmbeddedCluster, FatalExitError, broker_s
 from aioproducer.broker.log import batch_scanner
 from aioproducer.broker.log.batch_scanner import scan_all
 from aioproducer.broker.log.log_validator import Codec, Scan
+from aioproducer.broker.purgatory.delayed_fetch import DelayedFetch
 from aioproducer.broker.requests import long_work
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
@@ -68,7 +69,9 @@ class TestInGoodOrder:
         decoded: Any = decode_response(APIS[ApiKey.FETCH].response, 12, answer)[1]
         assert decoded.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    async def test_what_was_received_is_handled_and_answered(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_received_requests_are_handled_and_answered(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
         await client.send_bytes(b"".join(client.frame(produce(), 9)[1] for _ in range(50)))
         await until(lambda: cluster.log("t").high_watermark)
         server = cluster._servers[0]
@@ -82,7 +85,7 @@ class TestInGoodOrder:
         assert refused <= {ErrorCode.NOT_LEADER_OR_FOLLOWER}
         assert server.sockets.connection_count == 0
 
-    async def test_nobody_is_let_in_any_more(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_new_connections_are_refused(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         host, port = cluster.listener(0)
         await client.send(fetch(max_wait_ms=10**6), 12)
         await until(lambda: cluster.delayed_fetches)
@@ -92,7 +95,7 @@ class TestInGoodOrder:
             await asyncio.open_connection(host, port)
         await stopping
 
-    async def test_who_does_not_read_is_waited_for_no_longer_than_the_deadline(
+    async def test_a_client_that_does_not_read_is_closed_at_the_deadline(
         self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(broker_server, "_DRAIN_TIME", 0.05)
@@ -118,15 +121,15 @@ class TestBackgroundThreads:
     """``background.threads`` bounds what is done beside the event loop: reading batches, encoding responses."""
 
     @pytest.mark.parametrize("cluster", [{"configs": {"background.threads": 1}}], indirect=True)
-    async def test_they_are_so_many_and_may_become_more(
+    async def test_the_number_of_threads_is_configured_and_may_grow(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun, may_end = threading.Event(), threading.Event()
 
-        def slow(batches: Sequence[tuple[RecordBatch, Codec | None]]) -> list[Scan]:
+        def slow(batches: Sequence[tuple[RecordBatch, Codec | None]], *more: Any) -> list[Scan]:
             begun.set()
             may_end.wait()
-            return scan_all(batches)
+            return scan_all(batches, *more)
 
         monkeypatch.setattr(batch_scanner, "scan_all", slow)
         monkeypatch.setattr(long_work, "FIRST_SLICE", -1.0)
@@ -156,7 +159,7 @@ async def turns() -> None:
 
 
 class Doomed:
-    """An authorizer that raises this when somebody asks for the topic."""
+    """An authorizer that raises this error for requests about the topic."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -198,6 +201,18 @@ class TestFatalExitError:
         assert [record.levelname for record in caplog.records] == ["CRITICAL"]
         await cluster.start_node(0)
         assert len((await (await connect()).request(MetadataRequest(), 9)).brokers) == 2
+
+    async def test_it_stops_the_node_of_a_request_whose_time_is_up(
+        self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fatal(self: DelayedFetch) -> None:
+            raise FatalExitError("no way on")
+
+        monkeypatch.setattr(DelayedFetch, "on_complete", fatal)
+        await client.send(fetch(max_wait_ms=1), 12)
+        async with asyncio.timeout(10):
+            assert await cluster.failed() == "node 0 has stopped: no way on"
+        assert await client.is_closed()
 
     @pytest.mark.parametrize("cluster", [{"authorizer": Doomed(ZeroDivisionError("a bug"))}], indirect=True)
     async def test_any_other_error_costs_the_connection_alone(self, cluster: EmbeddedCluster, connect: Connect) -> None:

@@ -156,7 +156,7 @@ async def test_nodes_are_started_and_stopped_once() -> None:
             await cluster.stop_node(0)
 
 
-async def test_what_tests_ask_of_it() -> None:
+async def test_the_contents_that_tests_read() -> None:
     async with EmbeddedCluster(nodes=2) as cluster:
         topic = cluster.create_topic("t", 2, configs={"max_message_bytes": 500, "retention.ms": 7})
         assert cluster.topic("t") is topic
@@ -166,9 +166,9 @@ async def test_what_tests_ask_of_it() -> None:
         cluster.move_leader("t", 0, 1)
         assert cluster.leader("t") == 1
         cluster.delete_topic("t")
-        for ask in (cluster.topic, cluster.log, cluster.leader):
+        for lookup in (cluster.topic, cluster.log, cluster.leader):
             with pytest.raises(UnknownTopicOrPartitionException):
-                ask("t")
+                lookup("t")
 
 
 async def test_a_node_is_started_again_while_it_stops() -> None:

@@ -19,7 +19,7 @@ from .batches import make_batch
 from .raw_client import Connect, RawClient
 
 
-class Told(Faults):
+class ScriptedFaults(Faults):
     """The next requests meet these."""
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class Told(Faults):
 
 
 @pytest.fixture
-def faults() -> Told:
-    return Told()
+def faults() -> ScriptedFaults:
+    return ScriptedFaults()
 
 
 @pytest.fixture
-async def cluster(faults: Told) -> AsyncIterator[EmbeddedCluster]:
+async def cluster(faults: ScriptedFaults) -> AsyncIterator[EmbeddedCluster]:
     async with EmbeddedCluster(faults=faults) as cluster:
         cluster.create_topic("t")
         yield cluster
@@ -54,7 +54,7 @@ def values(cluster: EmbeddedCluster) -> list[bytes | None]:
     return [record.value for record in cluster.log("t").records()]
 
 
-async def test_a_request_is_lost(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_a_request_is_lost(cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults) -> None:
     faults.requests = [RequestFault(lost=True)]
     await client.send(to(cluster, b"a"), 13)
     assert await client.is_closed()
@@ -62,21 +62,25 @@ async def test_a_request_is_lost(cluster: EmbeddedCluster, client: RawClient, fa
     assert faults.seen == [(0, ApiKey.PRODUCE)]
 
 
-async def test_a_response_is_lost(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_a_response_is_lost(cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults) -> None:
     faults.requests = [RequestFault(unanswered=True)]
     await client.send(to(cluster, b"a"), 13)
     assert await client.is_closed()
     assert values(cluster) == [b"a"]
 
 
-async def test_garbage_in_place_of_a_response(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_garbage_in_place_of_a_response(
+    cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults
+) -> None:
     faults.requests = [RequestFault(garbage=b"\0\0\0\3hey")]
     await client.send(to(cluster, b"a"), 13)
     assert await client.receive_frame() == b"hey"
     assert values(cluster) == [b"a"]
 
 
-async def test_a_late_response_holds_up_what_follows(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_a_late_response_holds_up_what_follows(
+    cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults
+) -> None:
     faults.requests = [RequestFault(answered_after=0.01), None]
     first = await client.send(to(cluster, b"a"), 13)
     second = await client.send(to(cluster, b"b"), 13)
@@ -86,7 +90,7 @@ async def test_a_late_response_holds_up_what_follows(cluster: EmbeddedCluster, c
 
 
 async def test_a_request_that_waits_is_handled_though_its_client_has_gone(
-    cluster: EmbeddedCluster, connect: Connect, faults: Told
+    cluster: EmbeddedCluster, connect: Connect, faults: ScriptedFaults
 ) -> None:
     appended = asyncio.Semaphore(0)
     cluster.topic("t").partitions[0].watch(lambda _: appended.release())
@@ -101,7 +105,7 @@ async def test_a_request_that_waits_is_handled_though_its_client_has_gone(
 
 
 async def test_a_request_that_waits_is_lost_with_its_node(
-    cluster: EmbeddedCluster, client: RawClient, faults: Told
+    cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults
 ) -> None:
     faults.requests = [RequestFault(handled_after=0.01)]
     await client.send(to(cluster, b"a"), 13)
@@ -116,7 +120,9 @@ async def test_a_request_that_waits_is_lost_with_its_node(
     assert values(cluster) == [b"b"]
 
 
-async def test_a_request_that_waits_and_cannot_be_read_costs_the_connection(client: RawClient, faults: Told) -> None:
+async def test_a_request_that_waits_and_cannot_be_read_costs_the_connection(
+    client: RawClient, faults: ScriptedFaults
+) -> None:
     faults.requests = [RequestFault(handled_after=0.001)]
     _, frame = client.frame(MetadataRequest(), 12)
     await client.send_bytes((len(frame) - 6).to_bytes(4, "big") + frame[4:-2])
@@ -124,7 +130,7 @@ async def test_a_request_that_waits_and_cannot_be_read_costs_the_connection(clie
 
 
 async def test_a_request_that_waits_and_meets_a_bug_costs_the_connection(
-    client: RawClient, faults: Told, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    client: RawClient, faults: ScriptedFaults, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     faults.requests = [RequestFault(handled_after=0.001)]
     monkeypatch.setattr(KafkaApis, "handle", lambda *_: 1 // 0)
@@ -133,21 +139,21 @@ async def test_a_request_that_waits_and_meets_a_bug_costs_the_connection(
     assert "ZeroDivisionError" in caplog.text
 
 
-async def test_a_request_is_answered_with_an_error(client: RawClient, faults: Told) -> None:
+async def test_a_request_is_answered_with_an_error(client: RawClient, faults: ScriptedFaults) -> None:
     faults.requests = [RequestFault(code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)]
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
     assert (await client.request(request, 5)).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert (await client.request(request, 5)).error_code == ErrorCode.NONE
 
 
-async def test_a_response_is_cut(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_a_response_is_cut(cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults) -> None:
     faults.requests = [RequestFault(cut_after=7)]
     await client.send(to(cluster, b"a"), 13)
     assert len(await client.receive_rest()) == 7
     assert values(cluster) == [b"a"]
 
 
-async def test_a_request_is_never_answered(cluster: EmbeddedCluster, connect: Connect, faults: Told) -> None:
+async def test_a_request_is_never_answered(cluster: EmbeddedCluster, connect: Connect, faults: ScriptedFaults) -> None:
     appended = asyncio.Semaphore(0)
     cluster.topic("t").partitions[0].watch(lambda _: appended.release())
     faults.requests = [RequestFault(silent=True)]
@@ -156,16 +162,16 @@ async def test_a_request_is_never_answered(cluster: EmbeddedCluster, connect: Co
     await appended.acquire()
     await first.send(to(cluster, b"b"), 13)
     await second.request(to(cluster, b"c"), 13)
-    assert values(cluster) == [b"a", b"c"], "who is not answered is not heard either"
+    assert values(cluster) == [b"a", b"c"], "an unanswered client's next request is not read"
 
 
-async def test_a_response_is_changed(client: RawClient, faults: Told) -> None:
+async def test_a_response_is_changed(client: RawClient, faults: ScriptedFaults) -> None:
     faults.requests = [RequestFault(edit=lambda response: setattr(response, "producer_id", 77))]
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
     assert (await client.request(request, 5)).producer_id == 77
 
 
-async def test_a_request_is_answered_by_somebody_else(client: RawClient, faults: Told) -> None:
+async def test_a_request_is_answered_with_a_given_response(client: RawClient, faults: ScriptedFaults) -> None:
     faults.requests = [RequestFault(response=InitProducerIdResponse(producer_id=78))]
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
     assert (await client.request(request, 5)).producer_id == 78

@@ -37,7 +37,7 @@ class Fetching:
         self.session_id = 0
 
     async def fetch(self, epoch: int, offsets: dict[int, int], forget: list[int], version: int | None = None) -> Any:
-        """The error, whether there is a session, and what is told of partitions, in the order of the answer."""
+        """The error, whether there is a session, and the partitions in the order of the answer."""
         wanted = [FetchPartition(index, -1, offset, partition_max_bytes=2**20) for index, offset in offsets.items()]
         request = FetchRequest(
             max_wait_ms=0,
@@ -50,7 +50,7 @@ class Fetching:
         response = await self.broker.client.request(request, self.version if version is None else version)
         if epoch <= 0:
             self.session_id = response.session_id
-        told = [
+        partitions = [
             (
                 one.partition_index,
                 ErrorCode(one.error_code).name,
@@ -61,8 +61,8 @@ class Fetching:
             for topic in response.responses
             for one in topic.partitions
         ]
-        told.sort(key=lambda one: one[1] == "UNKNOWN_TOPIC_OR_PARTITION")  # Kafka's answer has these last
-        return ErrorCode(response.error_code).name, response.session_id == self.session_id != 0, told
+        partitions.sort(key=lambda one: one[1] == "UNKNOWN_TOPIC_OR_PARTITION")  # Kafka's answer has these last
+        return ErrorCode(response.error_code).name, response.session_id == self.session_id != 0, partitions
 
 
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
@@ -73,7 +73,7 @@ async def test_any_conversation(pair: tuple[ComparedBroker, ComparedBroker], see
         topic_id = await broker.create(name, PARTITIONS)
         fetching = Fetching(broker, name, topic_id, version)
         ends = [0] * PARTITIONS
-        told, epoch = [], 0
+        answers, epoch = [], 0
         for _ in range(ROUNDS):
             for _ in range(random.randrange(2)):
                 index = random.randrange(PARTITIONS)
@@ -92,18 +92,18 @@ async def test_any_conversation(pair: tuple[ComparedBroker, ComparedBroker], see
                 epoch = 0
             elif how < 0.1:
                 other = version + (1 if version == 12 else -1 if version == 13 else 0)
-                told.append(await fetching.fetch(max(1, epoch + random.choice((0, 1))), {}, [], other))
+                answers.append(await fetching.fetch(max(1, epoch + random.choice((0, 1))), {}, [], other))
                 continue
             elif how < 0.12:
-                told.append(await fetching.fetch(-1, offsets, []))
+                answers.append(await fetching.fetch(-1, offsets, []))
                 epoch = 0
                 continue
             if epoch == 0:
                 offsets = {index: 0 for index in range(PARTITIONS) if index not in forget} | offsets
                 forget = []
             answer = await fetching.fetch(epoch, offsets, forget)
-            told.append(answer)
+            answers.append(answer)
             epoch = epoch + 1 if answer[0] == "NONE" and answer[1] else 0
-        return told
+        return answers
 
     await same(pair, case)

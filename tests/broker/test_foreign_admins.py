@@ -125,7 +125,7 @@ class TestAiokafka:
             topic = resource.ConfigResource(resource.ConfigResourceType.TOPIC, "t", {WINDOW: "20"})
             (answer,) = await admin.alter_configs([topic])
             assert answer.resources == [(0, None, 2, "t")]
-            assert cluster.topic("t").configs == {WINDOW: "20"}, "what was not given is taken back"
+            assert cluster.topic("t").configs == {WINDOW: "20"}, "configs that are left out are reset"
             (answer,) = await admin.describe_configs([topic])
             ((code, _, _, name, entries),) = answer.resources
             assert (code, name, [entry[:2] for entry in entries]) == (0, "t", [(WINDOW, "20")])

@@ -34,7 +34,7 @@ def stored(cluster: EmbeddedCluster, topic: str) -> Pairs:
 
 
 def check(cluster: EmbeddedCluster, topic: str, codec: str) -> None:
-    """Every record once, and compressed as asked (a client may leave alone what compression makes larger)."""
+    """Every record once, with the configured compression (a client may skip it where it makes a batch larger)."""
     assert sorted(stored(cluster, topic)) == sorted(RECORDS)
     for partition in cluster.topic(topic).partitions:
         used = {batch.codec for batch in partition.log.batches() if batch.count > 5}

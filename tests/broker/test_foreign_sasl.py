@@ -1,4 +1,4 @@
-"""Clients that know nothing of this project say who they are to the embedded broker, and are believed or not."""
+"""Clients independent of this project authenticate to the embedded broker, with right and wrong credentials."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ class TestKafkaTools:
         server = ("--bootstrap-server", cluster.bootstrap_servers)
         made = ("--alter", "--add-config", "SCRAM-SHA-256=[iterations=8192,password=carols]")
         await tools.run(configs, *server, *user, *made, config_option="--command-config", timeout=60)
-        told = await tools.run(configs, *server, *user, "--describe", config_option="--command-config", timeout=60)
-        assert b"SCRAM-SHA-256=iterations=8192" in told.stdout
+        described = await tools.run(configs, *server, *user, "--describe", config_option="--command-config", timeout=60)
+        assert b"SCRAM-SHA-256=iterations=8192" in described.stdout
         hers = KafkaTools(libs, cluster.bootstrap_servers, configs=java_configs("SCRAM-SHA-256", "carol", "carols"))
         await hers.create_topic("carols")
         assert [topic.name for topic in cluster.topics] == ["carols"]

@@ -22,17 +22,17 @@ ROUNDS = 12
 
 
 class Sessions:
-    """Those of the only node, and what was asked of them."""
+    """The fetch sessions of the only node, and the fetches that it received."""
 
     def __init__(self, cluster: EmbeddedCluster, patch: pytest.MonkeyPatch) -> None:
         (server,) = cluster._servers.values()
         self.cache = server.context.fetch_sessions
-        self.asked: list[tuple[int, int]] = []
+        self.fetches: list[tuple[int, int]] = []
         """The epoch of each fetch, and how many partitions it named."""
         begin = FetchSessionCache.begin
 
         def noting(cache: FetchSessionCache, request: Any, *rest: Any) -> Any:
-            self.asked.append((request.session_epoch, sum(len(topic.partitions) for topic in request.topics)))
+            self.fetches.append((request.session_epoch, sum(len(topic.partitions) for topic in request.topics)))
             return begin(cache, request, *rest)
 
         patch.setattr(FetchSessionCache, "begin", noting)
@@ -44,7 +44,7 @@ class Sessions:
     @property
     def incremental(self) -> list[int]:
         """How many partitions each incremental fetch named."""
-        return [named for epoch, named in self.asked if epoch > 0]
+        return [named for epoch, named in self.fetches if epoch > 0]
 
 
 @pytest.fixture
@@ -124,8 +124,8 @@ async def test_kafkas_console_consumer(
     expected = [value(round, index) for round in range(ROUNDS) for index in range(round % 3, PARTITIONS, 3)]
     consuming = asyncio.create_task(java_tools(cluster).console_consumer("t", max_messages=len(expected)))
     for round in range(ROUNDS):
-        asked = len(sessions.asked)
-        while len(sessions.asked) < asked + 2 and not consuming.done():  # noqa: ASYNC110 - no event tells
+        before = len(sessions.fetches)
+        while len(sessions.fetches) < before + 2 and not consuming.done():  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
         if round % 3 == 2:
             sessions.end_all()

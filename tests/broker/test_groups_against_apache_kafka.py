@@ -50,7 +50,7 @@ def name_of(code: int) -> str:
 
 
 class Group:
-    """What is asked of a group's coordinator."""
+    """The requests to a group's coordinator."""
 
     def __init__(self, broker: ComparedBroker, group_id: str) -> None:
         self.broker = broker
@@ -63,8 +63,8 @@ class Group:
         partition = OffsetCommitRequestPartition(index, offset, epoch, metadata)
         request = OffsetCommitRequest(self.id, topics=[OffsetCommitRequestTopic(topic, topic_id, [partition])], **more)
 
-        def code(told: Any) -> int:
-            return int(told.topics[0].partitions[0].error_code)
+        def code(response: Any) -> int:
+            return int(response.topics[0].partitions[0].error_code)
 
         return name_of(code(await self.broker.settled(request, version, code)))
 
@@ -72,12 +72,12 @@ class Group:
         if version < 8:
             named = None if everything else [OffsetFetchRequestTopic(*topic) for topic in topics]
             request = OffsetFetchRequest(self.id, named)
-            answer = await self.broker.settled(request, version, lambda told: int(told.error_code))
+            answer = await self.broker.settled(request, version, lambda response: int(response.error_code))
             code, found = answer.error_code, answer.topics
         else:
             wanted = None if everything else [OffsetFetchRequestTopics(name, ZERO_UUID, of) for name, of in topics]
             request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(self.id, topics=wanted)])
-            answer = await self.broker.settled(request, version, lambda told: int(told.groups[0].error_code))
+            answer = await self.broker.settled(request, version, lambda response: int(response.groups[0].error_code))
             code, found = answer.groups[0].error_code, answer.groups[0].topics
         return name_of(code), sorted(
             (
@@ -98,18 +98,18 @@ class Group:
 
     async def described(self, version: int = 6) -> Any:
         request = DescribeGroupsRequest([self.id], include_authorized_operations=version >= 3)
-        answer = await self.broker.settled(request, version, lambda told: int(told.groups[0].error_code))
-        (told,) = answer.groups
+        answer = await self.broker.settled(request, version, lambda response: int(response.groups[0].error_code))
+        (found,) = answer.groups
         members = [
             (one.group_instance_id, one.client_id, one.client_host, one.member_metadata, one.member_assignment)
-            for one in told.members
+            for one in found.members
         ]
-        agreed = told.group_state, told.protocol_type, told.protocol_data
+        agreed = found.group_state, found.protocol_type, found.protocol_data
         return (
-            name_of(told.error_code),
-            bool(told.error_message),
+            name_of(found.error_code),
+            bool(found.error_message),
             agreed,
-            told.authorized_operations,
+            found.authorized_operations,
             sorted(members, key=str),
         )
 
@@ -125,7 +125,9 @@ class Group:
         named = [
             OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(index) for index in of]) for name, of in topics
         ]
-        answer = await self.broker.settled(OffsetDeleteRequest(self.id, named), 0, lambda told: int(told.error_code))
+        answer = await self.broker.settled(
+            OffsetDeleteRequest(self.id, named), 0, lambda response: int(response.error_code)
+        )
         return name_of(answer.error_code), sorted(
             (topic.name, sorted((one.partition_index, name_of(one.error_code)) for one in topic.partitions))
             for topic in answer.topics
@@ -147,10 +149,10 @@ async def test_offsets_without_members(pair: tuple[ComparedBroker, ComparedBroke
     async def case(broker: ComparedBroker) -> Any:
         topic_id = await broker.create("committed", 2)
         group = await found(broker, "offsets")
-        told: list[Any] = []
-        told += [(version, await group.offsets(("committed", [0]), version=version)) for version in range(1, 10)]
+        answers: list[Any] = []
+        answers += [(version, await group.offsets(("committed", [0]), version=version)) for version in range(1, 10)]
         for version in range(2, 9):
-            told.append((version, await group.offsets(version=version, everything=True)))
+            answers.append((version, await group.offsets(version=version, everything=True)))
         commits: list[dict[str, Any]] = [
             {},
             {"metadata": None},
@@ -182,16 +184,16 @@ async def test_offsets_without_members(pair: tuple[ComparedBroker, ComparedBroke
         for more in commits:
             given = {"topic": "committed", "offset": 5, **more}
             code = await group.commit(**given)
-            told.append((more.keys() - {"topic_id"}, code))
-            told.append(await group.offsets(("committed", [0, 1, 2, -1])))
-        told += [
+            answers.append((more.keys() - {"topic_id"}, code))
+            answers.append(await group.offsets(("committed", [0, 1, 2, -1])))
+        answers += [
             (version, await group.offsets(("committed", [1, 0, 7]), ("not-there", [0]), version=version))
             for version in range(1, 10)
         ]
-        told.append(await group.offsets())
-        told += [(version, await group.offsets(version=version, everything=True)) for version in range(2, 10)]
+        answers.append(await group.offsets())
+        answers += [(version, await group.offsets(version=version, everything=True)) for version in range(2, 10)]
         for version in range(7):
-            told.append((version, await group.described(version)))
+            answers.append((version, await group.described(version)))
         filters: list[dict[str, Any]] = [
             {},
             {"states_filter": ["Empty"]},
@@ -203,26 +205,26 @@ async def test_offsets_without_members(pair: tuple[ComparedBroker, ComparedBroke
             {"types_filter": ["consumer"]},
             {"types_filter": ["nonsense"]},
         ]
-        told += [(one, await group.listed(**one)) for one in filters]
-        told += [await group.listed(version) for version in range(5)]
-        told.append(await group.forget(("committed", [1, 0, 7]), ("not-there", [0]), ("", [0])))
-        told.append(await group.offsets(("committed", [0])))
-        told.append(await group.described())
-        told.append(await group.commit("committed", 1))
-        told.append(await group.delete())
-        told.append(await group.delete())
-        told.append(await group.described())
-        told.append(await group.offsets(("committed", [0])))
-        told.append(await group.forget(("committed", [0])))
+        answers += [(one, await group.listed(**one)) for one in filters]
+        answers += [await group.listed(version) for version in range(5)]
+        answers.append(await group.forget(("committed", [1, 0, 7]), ("not-there", [0]), ("", [0])))
+        answers.append(await group.offsets(("committed", [0])))
+        answers.append(await group.described())
+        answers.append(await group.commit("committed", 1))
+        answers.append(await group.delete())
+        answers.append(await group.delete())
+        answers.append(await group.described())
+        answers.append(await group.offsets(("committed", [0])))
+        answers.append(await group.forget(("committed", [0])))
         nameless = Group(broker, "")
-        told.append(await nameless.commit("committed", 5))
-        told.append(await nameless.commit("committed", 5, generation_id_or_member_epoch=1))
-        told.append(await nameless.offsets(("committed", [0])))
-        told.append(await nameless.described())
-        told.append(await nameless.listed())
-        told.append(await nameless.forget(("committed", [0])))
-        told.append(await nameless.delete())
-        return told
+        answers.append(await nameless.commit("committed", 5))
+        answers.append(await nameless.commit("committed", 5, generation_id_or_member_epoch=1))
+        answers.append(await nameless.offsets(("committed", [0])))
+        answers.append(await nameless.described())
+        answers.append(await nameless.listed())
+        answers.append(await nameless.forget(("committed", [0])))
+        answers.append(await nameless.delete())
+        return answers
 
     await same(pair, case)
 
@@ -231,14 +233,14 @@ async def test_several_groups_in_one_request(pair: tuple[ComparedBroker, Compare
     async def case(broker: ComparedBroker) -> Any:
         topic_id = await broker.create("several")
         one, other = await found(broker, "several-1"), await found(broker, "several-2")
-        told: list[Any] = [await one.commit("several", 1), await other.commit("several", 2)]
+        answers: list[Any] = [await one.commit("several", 1), await other.commit("several", 2)]
         for version in (8, 9, 10):
             topics = [OffsetFetchRequestTopics("several", topic_id, [0]), OffsetFetchRequestTopics("", NO_ID, [0])]
             groups = [OffsetFetchRequestGroup(name, topics=topics) for name in ("several-1", "several-2", "nobody", "")]
             everything = [OffsetFetchRequestGroup("several-1", topics=None)]
             for wanted in (groups, everything, []):
                 answer = await broker.client.request(OffsetFetchRequest(groups=wanted), version)
-                told.append(
+                answers.append(
                     [
                         (
                             group.group_id,
@@ -253,7 +255,7 @@ async def test_several_groups_in_one_request(pair: tuple[ComparedBroker, Compare
                         for group in sorted(answer.groups, key=lambda group: str(group.group_id))
                     ]
                 )
-        return told
+        return answers
 
     await same(pair, case)
 
@@ -265,21 +267,21 @@ async def test_offsets_of_a_topic_that_is_deleted(pair: tuple[ComparedBroker, Co
         await broker.create("goes")
         await broker.create("stays")
         group = await found(broker, "offsets-of-a-deleted-topic")
-        told: list[Any] = [await group.commit("goes", 5), await group.commit("stays", 6)]
+        answers: list[Any] = [await group.commit("goes", 5), await group.commit("stays", 6)]
         deletion = DeleteTopicsRequest([DeleteTopicState("goes")], timeout_ms=5000)
         await broker.client.request(deletion, 6)
         left = [("stays", [(0, 6, 3, "m", 0)])]
-        while (await group.offsets(everything=True))[1] != left:  # noqa: ASYNC110 - no event tells
+        while (await group.offsets(everything=True))[1] != left:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
-        told.append(await group.offsets(("goes", [0])))
+        answers.append(await group.offsets(("goes", [0])))
         anew = CreateTopicsRequest([CreatableTopic("goes", 1, 1)])
-        while (await broker.client.request(anew, 7)).topics[0].error_code:  # noqa: ASYNC110 - no event tells
+        while (await broker.client.request(anew, 7)).topics[0].error_code:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
-        while (await broker.list_offset("goes", -1))[0] != "NONE":  # noqa: ASYNC110 - no event tells
+        while (await broker.list_offset("goes", -1))[0] != "NONE":  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
-        told.append(await group.offsets(("goes", [0])))
-        told.append(await group.offsets(everything=True))
-        return told
+        answers.append(await group.offsets(("goes", [0])))
+        answers.append(await group.offsets(everything=True))
+        return answers
 
     await same(pair, case)
 
@@ -365,25 +367,25 @@ async def with_members(
 async def test_two_members(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def conversation(group: Group, first: Member, second: Member) -> Any:
         await group.broker.create("two")
-        told: list[Any] = [await first.join(), await first.join()]
-        told.append(await second.join())
+        answers: list[Any] = [await first.join(), await first.join()]
+        answers.append(await second.join())
         both = asyncio.create_task(second.join())
         while (beat := await first.heartbeat()) != "REBALANCE_IN_PROGRESS":
             pass
-        told.append(beat)
-        told.append(await group.described())
-        told.append(await group.commit("two", 1, member_id=first.id, generation_id_or_member_epoch=first.generation))
-        told.append(await group.commit("two", 1))
-        told.append(await first.sync())
-        told += [await first.join(), await both]
-        told.append(await group.described())
-        told.append(await group.commit("two", 1, member_id=first.id, generation_id_or_member_epoch=first.generation))
-        told.append(await group.delete())
+        answers.append(beat)
+        answers.append(await group.described())
+        answers.append(await group.commit("two", 1, member_id=first.id, generation_id_or_member_epoch=first.generation))
+        answers.append(await group.commit("two", 1))
+        answers.append(await first.sync())
+        answers += [await first.join(), await both]
+        answers.append(await group.described())
+        answers.append(await group.commit("two", 1, member_id=first.id, generation_id_or_member_epoch=first.generation))
+        answers.append(await group.delete())
         waiting = asyncio.create_task(second.sync())
-        told.append(await first.sync((first.id, b"one"), (second.id, b"two"), ("nobody", b"three")))
-        told.append(await waiting)
-        told.append(await group.described())
-        told.append(await group.forget(("two", [0])))
+        answers.append(await first.sync((first.id, b"one"), (second.id, b"two"), ("nobody", b"three")))
+        answers.append(await waiting)
+        answers.append(await group.described())
+        answers.append(await group.forget(("two", [0])))
         for more in (
             {"member_id": first.id, "generation_id_or_member_epoch": first.generation},
             {"member_id": first.id, "generation_id_or_member_epoch": first.generation + 1},
@@ -392,37 +394,37 @@ async def test_two_members(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
             {},
             {"member_id": second.id, "generation_id_or_member_epoch": second.generation, "group_instance_id": "x"},
         ):
-            told.append(([*more], await group.commit("two", 1, **more)))
-        told.append(await second.join(protocols=[JoinGroupRequestProtocol("sticky", b"other")], member_id="nobody"))
-        told.append(await second.leave(("nobody", None), (second.id, None), (second.id, None)))
+            answers.append(([*more], await group.commit("two", 1, **more)))
+        answers.append(await second.join(protocols=[JoinGroupRequestProtocol("sticky", b"other")], member_id="nobody"))
+        answers.append(await second.leave(("nobody", None), (second.id, None), (second.id, None)))
         while (beat := await first.heartbeat()) != "REBALANCE_IN_PROGRESS":
             pass
-        told += [beat, await second.heartbeat(), await first.join(), await group.described()]
-        told += [await first.leave(), await first.leave(), await group.described(), await group.listed()]
-        told += [await group.delete(), await group.described()]
-        return told
+        answers += [beat, await second.heartbeat(), await first.join(), await group.described()]
+        answers += [await first.leave(), await first.leave(), await group.described(), await group.listed()]
+        answers += [await group.delete(), await group.described()]
+        return answers
 
     await same(pair, lambda broker: with_members(broker, "two-members", [None, None], conversation))
 
 
 async def test_static_members(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def conversation(group: Group, first: Member, second: Member, again: Member) -> Any:
-        told: list[Any] = [await first.join()]
-        told.append(await first.sync((first.id, b"one")))
-        told.append(await group.described())
+        answers: list[Any] = [await first.join()]
+        answers.append(await first.sync((first.id, b"one")))
+        answers.append(await group.described())
         both = asyncio.create_task(second.join())
         while (beat := await first.heartbeat()) != "REBALANCE_IN_PROGRESS":
             pass
-        told += [beat, await first.join(), await both]
-        told.append(await first.sync((first.id, b"one"), (second.id, b"two")))
-        told.append(await second.sync())
+        answers += [beat, await first.join(), await both]
+        answers.append(await first.sync((first.id, b"one"), (second.id, b"two")))
+        answers.append(await second.sync())
         # The second starts anew: it gets what it had, and its former self is fenced.
-        told.append(await again.join())
-        told.append(await group.described())
-        told += [await again.sync(), await again.heartbeat(), await second.heartbeat()]
-        told += [await second.sync(), await second.join()]
-        told.append(await first.heartbeat())
-        told.append(
+        answers.append(await again.join())
+        answers.append(await group.described())
+        answers += [await again.sync(), await again.heartbeat(), await second.heartbeat()]
+        answers += [await second.sync(), await second.join()]
+        answers.append(await first.heartbeat())
+        answers.append(
             await group.commit(
                 "nowhere",
                 1,
@@ -433,21 +435,21 @@ async def test_static_members(pair: tuple[ComparedBroker, ComparedBroker]) -> No
         )
         # So does the leader.
         first.id = ""
-        told += [await first.join(), await first.join(version=8, member_id="")]
-        told.append(await first.sync((first.id, b"one more"), (again.id, b"two more")))
-        told.append(await again.heartbeat())
-        told.append(await group.described())
-        told.append(await first.leave(("", "b"), ("", "nobody"), ("nobody", "a")))
+        answers += [await first.join(), await first.join(version=8, member_id="")]
+        answers.append(await first.sync((first.id, b"one more"), (again.id, b"two more")))
+        answers.append(await again.heartbeat())
+        answers.append(await group.described())
+        answers.append(await first.leave(("", "b"), ("", "nobody"), ("nobody", "a")))
         while (beat := await first.heartbeat()) != "REBALANCE_IN_PROGRESS":
             pass
-        told += [
+        answers += [
             beat,
             await first.join(),
             await group.described(),
             await first.leave(("", "a")),
             await group.described(),
         ]
-        return told
+        return answers
 
     await same(pair, lambda broker: with_members(broker, "static-members", ["a", "b", "b"], conversation))
 
@@ -455,11 +457,11 @@ async def test_static_members(pair: tuple[ComparedBroker, ComparedBroker]) -> No
 @pytest.mark.parametrize("version", range(2, 10))
 async def test_joining_by_version(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
     async def conversation(group: Group, member: Member) -> Any:
-        told: list[Any] = [await member.join(version)]
-        if told[0][0] == "MEMBER_ID_REQUIRED":
-            told.append(await member.leave(("nobody", None)))
-            told.append(await member.join(version))
-        told.append(await member.join(version, protocols=[JoinGroupRequestProtocol("range", b"new")]))
+        answers: list[Any] = [await member.join(version)]
+        if answers[0][0] == "MEMBER_ID_REQUIRED":
+            answers.append(await member.leave(("nobody", None)))
+            answers.append(await member.join(version))
+        answers.append(await member.join(version, protocols=[JoinGroupRequestProtocol("range", b"new")]))
         requests: list[dict[str, Any]] = [
             {"session_timeout_ms": 5},
             {"session_timeout_ms": 10**8},
@@ -469,12 +471,12 @@ async def test_joining_by_version(pair: tuple[ComparedBroker, ComparedBroker], v
             {"protocols": [JoinGroupRequestProtocol("", b"")]},
             {"member_id": "nobody"},
         ]
-        told += [([*request], await member.join(version, **request)) for request in requests]
-        told.append(await member.sync((member.id, b"mine"), version=min(version, 5)))
-        told.append(await group.described())
+        answers += [([*request], await member.join(version, **request)) for request in requests]
+        answers.append(await member.sync((member.id, b"mine"), version=min(version, 5)))
+        answers.append(await group.described())
         nameless = Member(member.client, "")
-        told.append(await nameless.join(version))
-        told.append(await member.leave())
-        return told
+        answers.append(await nameless.join(version))
+        answers.append(await member.leave())
+        return answers
 
     await same(pair, lambda broker: with_members(broker, f"joined-by-{version}", [None], conversation))

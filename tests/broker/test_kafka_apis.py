@@ -4,26 +4,45 @@ import asyncio
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker import EmbeddedCluster, kafka_apis
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, KafkaApis
 from aioproducer.broker.requests import long_work
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
+from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from aioproducer.protocol.messages.end_txn import EndTxnRequest
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aioproducer.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from aioproducer.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from aioproducer.types import TopicPartition
 
 from .batches import make_batch
 from .raw_client import Connect, RawClient
@@ -73,7 +92,8 @@ class TestInSlices:
 
     @pytest.fixture(autouse=True)
     def no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each step is a slice of its own."""
+        """Each step is a slice of its own, and every request is large."""
+        monkeypatch.setattr(kafka_apis, "LARGE", -1)
         monkeypatch.setattr(long_work, "FIRST_SLICE", -1)
         monkeypatch.setattr(long_work, "SLICE", -1)
 
@@ -83,9 +103,9 @@ class TestInSlices:
         assert [topic.name for topic in (await client.request(MetadataRequest(wanted), 13)).topics] == names
         await client.request(CreateTopicsRequest([CreatableTopic("wide", 100, 1)]), 7)
         await client.request(CreatePartitionsRequest([CreatePartitionsTopic("wide", 200, None)]), 3)
-        told = {topic.name: topic for topic in (await client.request(MetadataRequest(None), 13)).topics}
-        assert list(told) == [*names, "wide"]
-        assert [partition.partition_index for partition in told["wide"].partitions] == list(range(200))
+        topics = {topic.name: topic for topic in (await client.request(MetadataRequest(None), 13)).topics}
+        assert list(topics) == [*names, "wide"]
+        assert [partition.partition_index for partition in topics["wide"].partitions] == list(range(200))
         change = AlterConfigsResource(4, "", [AlterableConfig("message.max.bytes", 0, "7000")])
         await client.request(IncrementalAlterConfigsRequest([change]), 1)
         resources = [DescribeConfigsResource(2, name, ["max.message.bytes"]) for name in [*names, "wide", "t0"]]
@@ -111,7 +131,91 @@ class TestInSlices:
             answers = (await client.request(request, 18)).responses[0].partitions
             assert [len(answer.records) for answer in answers] == [len(make_batch(b"x"))] * 100
 
-    async def test_what_is_read_in_vain_is_dropped(
+    async def test_offsets_are_committed_in_a_transaction_and_forgotten(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        cluster.create_topic("wide", partitions=500)
+        started = await client.request(InitProducerIdRequest("x", 60_000), 4)
+        producer = started.producer_id, started.producer_epoch
+        topics = [AddPartitionsToTxnTopic("wide", list(range(500)))]
+        added = await client.request(
+            AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id="x",
+                v3_and_below_producer_id=producer[0],
+                v3_and_below_producer_epoch=producer[1],
+                v3_and_below_topics=topics,
+            ),
+            3,
+        )
+        (answered,) = added.results_by_topic_v3_and_below
+        assert [one.partition_error_code for one in answered.results_by_partition] == [ErrorCode.NONE] * 500
+        partitions = [TxnOffsetCommitRequestPartition(index, index) for index in range(501)]
+        commit = TxnOffsetCommitRequest("x", "g", *producer, topics=[TxnOffsetCommitRequestTopic("wide", partitions)])
+        (answered,) = (await client.request(commit, 5)).topics
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert [one.error_code for one in answered.partitions] == [*[ErrorCode.NONE] * 500, unknown]
+        ended = await client.request(EndTxnRequest("x", *producer, True), 4)
+        assert ended.error_code == ErrorCode.NONE
+        assert cluster.committed_offsets("g") == {TopicPartition("wide", index): index for index in range(500)}
+        (answered,) = (await client.request(commit, 4)).topics
+        assert {one.error_code for one in answered.partitions} == {ErrorCode.TRANSACTION_ABORTABLE, unknown}
+        named = [OffsetDeleteRequestPartition(index) for index in range(499)]
+        deleted = await client.request(OffsetDeleteRequest("g", [OffsetDeleteRequestTopic("wide", named)]), 0)
+        assert {one.error_code for one in deleted.topics[0].partitions} == {ErrorCode.NONE}
+        assert cluster.committed_offsets("g") == {TopicPartition("wide", 499): 499}
+
+    async def test_requests_of_a_connection_stay_in_their_order(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        """A client sends three commits at once, the first of many partitions, and leaves."""
+        cluster.create_topic("wide", partitions=1000)
+
+        def commit(offset: int, count: int) -> bytes:
+            partitions = [OffsetCommitRequestPartition(index, offset) for index in range(count)]
+            topics = [OffsetCommitRequestTopic("wide", partitions=partitions)]
+            return client.frame(OffsetCommitRequest("g", topics=topics), 9)[1]
+
+        await client.send_bytes(commit(1, 1000) + commit(2, 500) + commit(3, 1))
+        await client.close()
+        (server,) = cluster._servers.values()
+        other = await connect()
+        while cluster.committed_offsets("g").get(TopicPartition("wide", 0)) != 3:
+            await other.request(MetadataRequest([]), 13)
+        while len(server.context.long_work):
+            await other.request(MetadataRequest([]), 13)
+        committed = cluster.committed_offsets("g")
+        assert [committed[TopicPartition("wide", index)] for index in (0, 1, 499, 500, 999)] == [3, 2, 2, 1, 1]
+
+    @pytest.mark.parametrize("cluster", [{"configs": {"queued.max.request.bytes": 2**27}}], indirect=True)
+    async def test_memory_is_taken_until_a_request_is_decoded(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        (server,) = cluster._servers.values()
+        memory, other = server.sockets.memory, await connect()
+        sent, frame = client.frame(MetadataRequest([MetadataRequestTopic(name="t" * 200) for _ in range(500)]), 13)
+        size = len(frame) - 4
+        await client.send_bytes(frame)
+        while not server.context.long_work:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0)
+        assert memory.used == size
+        answers = 0
+        while memory.used >= size:
+            await other.request(MetadataRequest([]), 13)
+            answers += 1
+        assert answers > 1
+        received, _ = await client.receive(ApiKey.METADATA, 13)
+        assert (received, memory.used) == (sent, 0)
+
+    async def test_what_cannot_be_read_costs_the_connection(
+        self, client: RawClient, connect: Connect, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        _, frame = client.frame(MetadataRequest([MetadataRequestTopic(name="t" * 200) for _ in range(500)]), 13)
+        await client.send_bytes(frame[:-40_000] + b"\xff" * 40_000)
+        assert await client.is_closed()
+        assert "its request cannot be read" in caplog.text
+        assert (await (await connect()).request(MetadataRequest([]), 13)).brokers
+
+    async def test_unneeded_reads_are_dropped(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
     ) -> None:
         await client.send(MetadataRequest([MetadataRequestTopic(name=f"t{number}") for number in range(5000)]), 13)

@@ -51,7 +51,7 @@ class TestProduce:
         assert (await client.request(produce(100_000), 9)).throttle_time_ms == 0
         assert not cluster.metrics().select("Produce")
 
-    async def test_the_client_is_told_at_once_and_not_read_from(
+    async def test_the_client_is_answered_at_once_and_not_read(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
     ) -> None:
         cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1000})
@@ -67,21 +67,21 @@ class TestProduce:
         assert metrics.select("RequestMetrics", request="Produce")["ThrottleTimeMs-max"] == pytest.approx(
             response.throttle_time_ms, rel=0.02
         )
-        asked = await client.send(MetadataRequest(), 9)
+        correlation_id = await client.send(MetadataRequest(), 9)
         other = await connect()  # a client of the same quota, on another connection, is not held up until it is over it
         assert (await other.request(MetadataRequest(), 9)).throttle_time_ms == 0
         assert cluster.metrics().select("Quotas")["throttled-clients"] == 1, "the first one still waits"
         cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": None})
-        assert (await client.receive(MetadataRequest.API_KEY, 9))[0] == asked
+        assert (await client.receive(MetadataRequest.API_KEY, 9))[0] == correlation_id
         assert cluster.metrics().select("Quotas")["throttled-clients"] == 0
 
     async def test_acks_0(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1000})
         await client.send(produce(10_500, acks=0), 9)
-        asked = await client.send(MetadataRequest(), 9)
+        correlation_id = await client.send(MetadataRequest(), 9)
         await until(lambda: cluster.metrics().select("Quotas")["throttled-clients"])
-        assert cluster.log("t").log_end_offset == 1, "what was produced is there"
-        assert (await client.receive(MetadataRequest.API_KEY, 9))[0] == asked
+        assert cluster.log("t").log_end_offset == 1, "the record was appended"
+        assert (await client.receive(MetadataRequest.API_KEY, 9))[0] == correlation_id
 
     async def test_a_client_that_leaves_while_it_is_throttled(
         self, cluster: EmbeddedCluster, client: RawClient
@@ -114,15 +114,15 @@ class TestFetch:
         assert response.responses == []
         assert cluster.metrics().select("Fetch")["byte-rate"] <= before
 
-    async def test_what_a_session_was_not_told_is_told_later(
+    async def test_a_session_gets_later_what_a_throttled_answer_left_out(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
     ) -> None:
         def incremental(epoch: int) -> FetchRequest:
             return FetchRequest(max_wait_ms=0, session_id=session, session_epoch=epoch)
 
-        asks = fetch()
-        asks.session_epoch = 0
-        session = (await client.request(asks, 12)).session_id
+        request = fetch()
+        request.session_epoch = 0
+        session = (await client.request(request, 12)).session_id
         await client.request(produce(100), 9)
         cluster.log("t").delete_records(1)
         moved = [FetchTopic("t", partitions=[FetchPartition(0, fetch_offset=1, partition_max_bytes=10**6)])]
@@ -139,13 +139,13 @@ class TestFetch:
         assert (partition.high_watermark, partition.log_start_offset) == (1, 1)
         assert (await other.request(incremental(3), 12)).responses == []
 
-    async def test_who_is_throttled_gets_no_session(
+    async def test_a_throttled_client_gets_no_session(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
     ) -> None:
         cluster.alter_client_quotas(CLIENT, {"request_percentage": 0.000001})
-        asks = fetch()
-        asks.session_epoch = 0
-        response = await client.request(asks, 12)
+        request = fetch()
+        request.session_epoch = 0
+        response = await client.request(request, 12)
         assert (response.throttle_time_ms > 0, response.session_id) == (True, 0)
         assert cluster.metrics().select("FetchSessionCache")["NumIncrementalFetchSessions"] == 0
 
@@ -180,7 +180,7 @@ class TestControllerMutations:
         assert 8000 < response.throttle_time_ms <= 9000  # 20 partitions are 9 more than there may be at once
         assert {topic.name for topic in cluster.topics} == {"t", "a"}
 
-    async def test_what_is_only_checked_costs_nothing(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_validation_only_uses_no_quota(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         cluster.alter_client_quotas(CLIENT, {"controller_mutation_rate": 1})
         request = CreateTopicsRequest([CreatableTopic("a", 200, 1)], timeout_ms=1000, validate_only=True)
         assert (await client.request(request, 7)).throttle_time_ms == 0
@@ -208,7 +208,9 @@ class TestControllerMutations:
 
 class TestConnections:
     @pytest.mark.parametrize("cluster", [{"configs": {"max.connections.per.ip": 2}}], indirect=True)
-    async def test_so_many_of_one_address(self, cluster: EmbeddedCluster, connect: Connect) -> None:
+    async def test_one_address_has_a_limited_number_of_connections(
+        self, cluster: EmbeddedCluster, connect: Connect
+    ) -> None:
         clients = [await connect() for _ in range(3)]
         assert await clients[2].is_closed()
         for client in clients[:2]:
@@ -219,13 +221,15 @@ class TestConnections:
         assert await (await connect()).is_closed()
 
     @pytest.mark.parametrize("cluster", [{"configs": {"max.connections": 1}}], indirect=True)
-    async def test_who_comes_too_late_waits_for_a_place(self, cluster: EmbeddedCluster, connect: Connect) -> None:
+    async def test_a_connection_beyond_the_limit_waits_for_a_place(
+        self, cluster: EmbeddedCluster, connect: Connect
+    ) -> None:
         first, second = await connect(), await connect()
         await first.request(MetadataRequest(), 9)
-        asked = await second.send(MetadataRequest(), 9)
+        correlation_id = await second.send(MetadataRequest(), 9)
         await until(lambda: cluster.metrics().select("socket-server-metrics")["connections-waiting"])
         await first.close()
-        assert (await second.receive(MetadataRequest.API_KEY, 9))[0] == asked
+        assert (await second.receive(MetadataRequest.API_KEY, 9))[0] == correlation_id
 
     @pytest.mark.parametrize("cluster", [{"configs": {"max.connections": 3}}], indirect=True)
     async def test_a_lower_limit_closes_the_least_active(self, cluster: EmbeddedCluster, connect: Connect) -> None:

@@ -1,4 +1,4 @@
-"""Listeners with TLS: what connects, what does not, and that nobody waits for anybody's handshake."""
+"""Listeners with TLS: which clients connect, and that no client waits for another one's handshake."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ def test_the_same_on_uvloop(certificates: Certificates) -> None:
         await test_requests_small_and_large(certificates)
         await test_pipelined_requests_are_answered_in_order(certificates)
         await test_sasl_within(certificates)
-        await test_who_does_not_shake_hands_does_not_keep_a_broker_from_stopping(certificates, b"")
+        await test_a_stuck_handshake_does_not_keep_a_broker_from_stopping(certificates, b"")
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
 
 
 class TestClientAuth:
-    async def test_who_shows_a_certificate_is_whom_it_names(
+    async def test_the_subject_of_a_certificate_is_the_user(
         self, certificates: Certificates, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level(logging.DEBUG, "aioproducer.broker.request")
@@ -149,10 +149,10 @@ class TestClientAuth:
         assert "certificate" in caplog.text.lower(), "the log knows the reason, too"
 
     @pytest.mark.parametrize("shows", [None, "stranger"])
-    async def test_who_does_not_hear_it_loses_its_connection(
+    async def test_a_client_that_does_not_react_loses_its_connection(
         self, certificates: Certificates, shows: str | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A handshake by hand, whose client does not go when it is told to."""
+        """A manual handshake, whose client does not disconnect after the alert."""
         monkeypatch.setattr(tls_handshake, "_TO_READ_IT", 0.05)
         context = ssl.create_default_context(cafile=str(certificates.authority))
         if shows is not None:
@@ -196,9 +196,7 @@ async def test_a_client_that_does_not_believe_the_broker(certificates: Certifica
 
 
 @pytest.mark.parametrize("said", [b"", b"\0\0\0\x10not TLS at all...", b"GET / HTTP/1.1\r\n\r\n"])
-async def test_a_handshake_that_gets_nowhere_is_nobody_elses_and_has_an_end(
-    certificates: Certificates, said: bytes
-) -> None:
+async def test_a_stuck_handshake_delays_no_other_client_and_times_out(certificates: Certificates, said: bytes) -> None:
     configs: dict[str, Any] = {"socket__request__receive__timeout__ms": 500, "num__network__threads": 1}
     async with tls_cluster(certificates, **configs) as cluster:
         host, port = cluster.listener(0)
@@ -211,9 +209,7 @@ async def test_a_handshake_that_gets_nowhere_is_nobody_elses_and_has_an_end(
 
 
 @pytest.mark.parametrize("said", [b"", b"\x16\x03\x01"])
-async def test_who_does_not_shake_hands_does_not_keep_a_broker_from_stopping(
-    certificates: Certificates, said: bytes
-) -> None:
+async def test_a_stuck_handshake_does_not_keep_a_broker_from_stopping(certificates: Certificates, said: bytes) -> None:
     async with asyncio.timeout(20):  # a handshake may take 60 s
         async with tls_cluster(certificates, num__network__threads=1) as cluster:
             silent = RawClient(*await asyncio.open_connection(*cluster.listener(0)))
@@ -323,9 +319,7 @@ class TestConfigs:
             ({"ssl.keystore.type": "JKS"}, "'ssl.keystore.type' is 'JKS'; it must be one of PEM"),
         ],
     )
-    async def test_what_is_refused_without_a_secret(
-        self, certificates: Certificates, given: dict[str, str], message: str
-    ) -> None:
+    async def test_errors_show_no_secret(self, certificates: Certificates, given: dict[str, str], message: str) -> None:
         filled = {name: value.format(**vars(certificates)) for name, value in given.items()}
         configs = {"listeners": "SSL://:0", "inter.broker.listener.name": "SSL", **filled}
         with pytest.raises(ConfigException, match=message) as refused:
@@ -359,7 +353,7 @@ async def test_a_listener_may_have_its_own_certificate_and_another_while_it_is_o
         assert [await shown(cluster, name) for name in ("SSL", "OTHER")] == [broker, stranger]
         async with connected(cluster, certificates.authority) as client:
             cluster.alter_broker_configs({own: str(certificates.client)}, node_id=0)
-            assert await serves(client), "its connection goes on"
+            assert await serves(client), "its connection stays open"
         assert [await shown(cluster, name) for name in ("SSL", "OTHER")] == [renewed, stranger]
         with pytest.raises(InvalidRequestException, match=r"/none\.pem: no PEM that can be used: No such file"):
             cluster.alter_broker_configs({own: "/none.pem"}, node_id=0)

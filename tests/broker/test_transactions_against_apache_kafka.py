@@ -38,7 +38,7 @@ NOW_MS = time.time_ns() // 1_000_000
 
 
 class Transactional:
-    """What a producer with a transactional id asks. Producer ids are named in the order in which they come up."""
+    """The requests of a producer with a transactional id. Producer ids are named in the order of their appearance."""
 
     def __init__(self, broker: ComparedBroker, transactional_id: str) -> None:
         self.broker = broker
@@ -51,18 +51,20 @@ class Transactional:
 
     async def init(self, timeout_ms: int = 60_000, had: Identity = NOBODY, version: int = 5) -> Any:
         request = InitProducerIdRequest(self.id, timeout_ms, *had)
-        answer = await self.broker.settled(request, version, lambda told: int(told.error_code))
+        answer = await self.broker.settled(request, version, lambda response: int(response.error_code))
         if not answer.error_code:
             self.identity = answer.producer_id, answer.producer_epoch
         return ErrorCode(answer.error_code).name, self.alias(answer.producer_id), answer.producer_epoch
 
-    async def add(self, *topics: tuple[str, list[int]], version: int = 3, who: Identity | None = None) -> Any:
+    async def add(self, *topics: tuple[str, list[int]], version: int = 3, identity: Identity | None = None) -> Any:
         named = [AddPartitionsToTxnTopic(*topic) for topic in topics]
-        request = AddPartitionsToTxnRequest([], self.id, *(who or self.identity), named)
+        request = AddPartitionsToTxnRequest([], self.id, *(identity or self.identity), named)
 
-        def worst(told: Any) -> int:
+        def worst(response: Any) -> int:
             codes = [
-                one.partition_error_code for of in told.results_by_topic_v3_and_below for one in of.results_by_partition
+                one.partition_error_code
+                for of in response.results_by_topic_v3_and_below
+                for one in of.results_by_partition
             ]
             return max(codes, default=0)
 
@@ -77,40 +79,48 @@ class Transactional:
             for of in answer.results_by_topic_v3_and_below
         )
 
-    async def add_group(self, group: str, version: int = 4, who: Identity | None = None) -> str:
-        request = AddOffsetsToTxnRequest(self.id, *(who or self.identity), group)
-        answer = await self.broker.settled(request, version, lambda told: int(told.error_code))
+    async def add_group(self, group: str, version: int = 4, identity: Identity | None = None) -> str:
+        request = AddOffsetsToTxnRequest(self.id, *(identity or self.identity), group)
+        answer = await self.broker.settled(request, version, lambda response: int(response.error_code))
         return ErrorCode(answer.error_code).name
 
     async def commit_offset(
-        self, topic: str, index: int, offset: int, version: int = 5, who: Identity | None = None, **more: Any
+        self, topic: str, index: int, offset: int, version: int = 5, identity: Identity | None = None, **more: Any
     ) -> str:
         group = more.pop("group", self.id)
         metadata = more.pop("metadata", "m")
         partition = TxnOffsetCommitRequestPartition(index, offset, 7, metadata)
         topics = [TxnOffsetCommitRequestTopic(topic, [partition])]
-        request = TxnOffsetCommitRequest(self.id, group, *(who or self.identity), topics=topics, **more)
-        answer = await self.broker.settled(request, version, lambda told: int(told.topics[0].partitions[0].error_code))
+        request = TxnOffsetCommitRequest(self.id, group, *(identity or self.identity), topics=topics, **more)
+        answer = await self.broker.settled(
+            request, version, lambda response: int(response.topics[0].partitions[0].error_code)
+        )
         return ErrorCode(answer.topics[0].partitions[0].error_code).name
 
     async def committed(self, topic: str, index: int = 0, *, stable: bool = True) -> Any:
         wanted = OffsetFetchRequestGroup(self.id, topics=[OffsetFetchRequestTopics(topic, partition_indexes=[index])])
         request = OffsetFetchRequest(groups=[wanted], require_stable=stable)
-        answer = await self.broker.settled(request, 9, lambda told: int(told.groups[0].error_code))
+        answer = await self.broker.settled(request, 9, lambda response: int(response.groups[0].error_code))
         (one,) = answer.groups[0].topics[0].partitions
         return ErrorCode(one.error_code).name, one.committed_offset, one.committed_leader_epoch, one.metadata
 
-    async def end(self, *, commit: bool = True, version: int = 5, who: Identity | None = None) -> Any:
-        request = EndTxnRequest(self.id, *(who or self.identity), commit)
-        answer = await self.broker.settled(request, version, lambda told: int(told.error_code))
+    async def end(self, *, commit: bool = True, version: int = 5, identity: Identity | None = None) -> Any:
+        request = EndTxnRequest(self.id, *(identity or self.identity), commit)
+        answer = await self.broker.settled(request, version, lambda response: int(response.error_code))
         if version >= 5 and not answer.error_code:
             self.identity = answer.producer_id, answer.producer_epoch
         return ErrorCode(answer.error_code).name, self.alias(answer.producer_id), answer.producer_epoch
 
     async def write(
-        self, topic: str, *values: bytes, sequence: int = 0, version: int = 12, who: Identity | None = None, **more: Any
+        self,
+        topic: str,
+        *values: bytes,
+        sequence: int = 0,
+        version: int = 12,
+        identity: Identity | None = None,
+        **more: Any,
     ) -> Any:
-        producer_id, epoch = who or self.identity
+        producer_id, epoch = identity or self.identity
         header: dict[str, Any] = {
             "producer_id": producer_id,
             "producer_epoch": epoch,
@@ -128,17 +138,17 @@ class Transactional:
         """Its transaction, when its markers are written."""
         while True:
             answer = await self.broker.client.request(DescribeTransactionsRequest([self.id]), 0)
-            (told,) = answer.transaction_states
-            if not told.transaction_state.startswith("Prepare"):
+            (found,) = answer.transaction_states
+            if not found.transaction_state.startswith("Prepare"):
                 break
         # Ours has no internal topics.
-        topics = sorted((one.topic, sorted(one.partitions)) for one in told.topics if not one.topic.startswith("__"))
-        began = told.transaction_start_time_ms > 0
-        identity = self.alias(told.producer_id), told.producer_epoch
+        topics = sorted((one.topic, sorted(one.partitions)) for one in found.topics if not one.topic.startswith("__"))
+        began = found.transaction_start_time_ms > 0
+        identity = self.alias(found.producer_id), found.producer_epoch
         return (
-            ErrorCode(told.error_code).name,
-            told.transaction_state,
-            told.transaction_timeout_ms,
+            ErrorCode(found.error_code).name,
+            found.transaction_state,
+            found.transaction_timeout_ms,
             began,
             identity,
             topics,
@@ -146,8 +156,8 @@ class Transactional:
 
     async def producers(self, topic: str, index: int = 0) -> Any:
         answer = await self.broker.client.request(DescribeProducersRequest([TopicRequest(topic, [index])]), 0)
-        (told,) = answer.topics[0].partitions
-        return ErrorCode(told.error_code).name, sorted(
+        (found,) = answer.topics[0].partitions
+        return ErrorCode(found.error_code).name, sorted(
             (
                 self.alias(one.producer_id),
                 one.producer_epoch,
@@ -156,11 +166,11 @@ class Transactional:
                 one.coordinator_epoch,
                 one.current_txn_start_offset,
             )
-            for one in told.active_producers
+            for one in found.active_producers
         )
 
     async def read(self, topic: str, offset: int = 0) -> Any:
-        """The partition's end for those who read what is committed, and what they get."""
+        """The end of the partition for readers of committed records, and what they get."""
         await self.described()
         code, high, stable, start, aborted, _, _, records = await self.broker.fetch(
             topic, offset, isolation_level=READ_COMMITTED
@@ -178,7 +188,7 @@ async def began(broker: ComparedBroker, transactional_id: str) -> Transactional:
 
 async def test_producer_ids_of_a_transactional_id(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def case(broker: ComparedBroker) -> Any:
-        told: list[Any] = []
+        answers: list[Any] = []
         for name, timeout_ms, had, version in (
             (None, 1000, (-1, -1), 5),
             (None, 0, (-1, -1), 5),
@@ -195,23 +205,23 @@ async def test_producer_ids_of_a_transactional_id(pair: tuple[ComparedBroker, Co
         ):
             await broker.find_coordinator(name or "ids", TRANSACTION)
             request = InitProducerIdRequest(name, timeout_ms, *had)
-            answer = await broker.settled(request, version, lambda told: int(told.error_code))
-            told.append((name, timeout_ms, had, answer.error_code, answer.producer_id >= 0, answer.producer_epoch))
+            answer = await broker.settled(request, version, lambda response: int(response.error_code))
+            answers.append((name, timeout_ms, had, answer.error_code, answer.producer_id >= 0, answer.producer_epoch))
         one = await began(broker, "ids")
-        told += [(version, await one.init(version=version)) for version in range(6)]
+        answers += [(version, await one.init(version=version)) for version in range(6)]
         first = one.identity
-        told.append(("current", await one.init(had=one.identity)))
-        told.append(("previous", await one.init(had=first)))
-        told.append(("current", await one.init(had=one.identity)))
-        told.append(("long ago", await one.init(had=first)))
-        told.append(("long ago", await one.init(had=first, version=3)))
-        told.append(("to come", await one.init(had=(one.identity[0], one.identity[1] + 1))))
-        told.append(("somebody", await one.init(had=(one.identity[0] + 100_000, 0))))
-        told.append(("nobody", await one.init()))
+        answers.append(("current", await one.init(had=one.identity)))
+        answers.append(("previous", await one.init(had=first)))
+        answers.append(("current", await one.init(had=one.identity)))
+        answers.append(("long ago", await one.init(had=first)))
+        answers.append(("long ago", await one.init(had=first, version=3)))
+        answers.append(("to come", await one.init(had=(one.identity[0], one.identity[1] + 1))))
+        answers.append(("somebody", await one.init(had=(one.identity[0] + 100_000, 0))))
+        answers.append(("nobody", await one.init()))
         other = await began(broker, "ids-expected")
-        told.append(("never seen", await other.init(had=(100_000, 3))))
-        told.append(("described", await other.described()))
-        return told
+        answers.append(("never seen", await other.init(had=(100_000, 3))))
+        answers.append(("described", await other.described()))
+        return answers
 
     await same(pair, case)
 
@@ -222,25 +232,25 @@ async def test_a_producer_id_for_an_open_transaction(pair: tuple[ComparedBroker,
 
     async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic)
-        told: list[Any] = []
+        answers: list[Any] = []
         for why, change in (("none", None), ("same", 0), ("older", -1), ("newer", 1), ("other", 100_000)):
             one = await began(broker, f"{topic}-{why}")
             await one.init()
             await one.init()
             producer_id, epoch = old = one.identity
-            told.append(await one.add((topic, [0])))
+            answers.append(await one.add((topic, [0])))
             had = NOBODY
             if change is not None:
                 had = (producer_id + change, 0) if why == "other" else (producer_id, epoch + change)
             request = InitProducerIdRequest(one.id, 60_000, *had)
             answer = await broker.client.request(request, version)
-            told.append((why, ErrorCode(answer.error_code).name, answer.producer_epoch, await one.described()))
-            if why == "same":  # before it is asked again the older one may still hear how its transaction ended
-                told += [await one.end(commit=commit, who=old) for commit in (True, False)]
-            told.append((why, await one.init(had=had, version=version), await one.described()))
-            told += [await one.end(commit=commit, who=old) for commit in (True, False)]
-            told.append((why, await one.init(), await one.described()))
-        return told
+            answers.append((why, ErrorCode(answer.error_code).name, answer.producer_epoch, await one.described()))
+            if why == "same":  # until the next request the older one may still learn how its transaction ended
+                answers += [await one.end(commit=commit, identity=old) for commit in (True, False)]
+            answers.append((why, await one.init(had=had, version=version), await one.described()))
+            answers += [await one.end(commit=commit, identity=old) for commit in (True, False)]
+            answers.append((why, await one.init(), await one.described()))
+        return answers
 
     await same(pair, case)
 
@@ -252,11 +262,11 @@ async def test_the_end_of_a_transaction(pair: tuple[ComparedBroker, ComparedBrok
     async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic)
         one = await began(broker, topic)
-        told: list[Any] = []
+        answers: list[Any] = []
 
-        async def end(why: str, *, commit: bool, who: Identity | None = None) -> None:
-            told.append((why, commit, await one.end(commit=commit, version=version, who=who)))
-            told.append(await one.described())
+        async def end(why: str, *, commit: bool, identity: Identity | None = None) -> None:
+            answers.append((why, commit, await one.end(commit=commit, version=version, identity=identity)))
+            answers.append(await one.described())
 
         for commit in (True, False):
             await one.init()
@@ -264,25 +274,25 @@ async def test_the_end_of_a_transaction(pair: tuple[ComparedBroker, ComparedBrok
         for first in (True, False):
             for second in (True, False):
                 await one.init()
-                told.append(await one.add((topic, [0])))
+                answers.append(await one.add((topic, [0])))
                 before = one.identity
                 await end("under way", commit=first)
                 await end("again", commit=second)
-                await end("again, as before", commit=first, who=before)
-                await end("again, as before, the other way", commit=not first, who=before)
+                await end("again, as before", commit=first, identity=before)
+                await end("again, as before, the other way", commit=not first, identity=before)
         producer_id, epoch = one.identity
-        for why, who in (
+        for why, identity in (
             ("id", (producer_id + 100_000, 0)),
             ("older", (producer_id, 0)),
             ("newer", (producer_id, epoch + 1)),
         ):
-            await end(why, commit=True, who=who)
+            await end(why, commit=True, identity=identity)
         one.id = ""
-        told.append(("no name", await one.end(version=version)))
+        answers.append(("no name", await one.end(version=version)))
         one.id = "nobody"
         await broker.find_coordinator(one.id, TRANSACTION)
-        told.append(("unknown", await one.end(version=version)))
-        return told
+        answers.append(("unknown", await one.end(version=version)))
+        return answers
 
     await same(pair, case)
 
@@ -297,10 +307,10 @@ async def test_partitions_of_a_transaction(pair: tuple[ComparedBroker, ComparedB
         await one.init()
         producer_id, epoch = one.identity
 
-        async def add(*topics: tuple[str, list[int]], who: Identity | None = None) -> Any:
-            return await one.add(*topics, version=version, who=who)
+        async def add(*topics: tuple[str, list[int]], identity: Identity | None = None) -> Any:
+            return await one.add(*topics, version=version, identity=identity)
 
-        told: list[Any] = [
+        answers: list[Any] = [
             await add((topic, [0])),
             await add((topic, [0, 1])),
             await add((topic, [1, 1])),
@@ -310,18 +320,18 @@ async def test_partitions_of_a_transaction(pair: tuple[ComparedBroker, ComparedB
             await add((topic, [0]), ("not-there", [0])),
             await add(("", [0])),
             await add((topic, [-1])),
-            await add((topic, [0]), who=(producer_id + 100_000, epoch)),
-            await add((topic, [0]), who=(producer_id, epoch - 1)),
-            await add((topic, [0]), who=(producer_id, epoch + 1)),
-            await add((topic, [0, 9]), who=(producer_id, epoch + 1)),
+            await add((topic, [0]), identity=(producer_id + 100_000, epoch)),
+            await add((topic, [0]), identity=(producer_id, epoch - 1)),
+            await add((topic, [0]), identity=(producer_id, epoch + 1)),
+            await add((topic, [0, 9]), identity=(producer_id, epoch + 1)),
             await one.described(),
         ]
         one.id = ""
-        told.append(await add((topic, [0])))
+        answers.append(await add((topic, [0])))
         one.id = "nobody"
         await broker.find_coordinator(one.id, TRANSACTION)
-        told.append(await add((topic, [0])))
-        return told
+        answers.append(await add((topic, [0])))
+        return answers
 
     await same(pair, case)
 
@@ -335,13 +345,13 @@ async def test_writing_in_a_transaction(pair: tuple[ComparedBroker, ComparedBrok
         one = await began(broker, topic)
         await one.init()
         producer_id, epoch = one.identity
-        told: list[Any] = []
+        answers: list[Any] = []
 
         async def write(why: str, sequence: int = 0, **more: Any) -> None:
-            told.append((why, await one.write(topic, b"a", b"b", sequence=sequence, version=version, **more)))
+            answers.append((why, await one.write(topic, b"a", b"b", sequence=sequence, version=version, **more)))
 
         await write("not added")
-        told.append(await one.described())
+        answers.append(await one.described())
         await one.add((topic, [0]))
         await write("added", 0 if version < 12 else 2)
         await write("next", 2 if version < 12 else 4)
@@ -352,41 +362,41 @@ async def test_writing_in_a_transaction(pair: tuple[ComparedBroker, ComparedBrok
         await write("without a name", 6 if version < 12 else 8, transactional_id=None)
         await write("not of the transaction", 6 if version < 12 else 8, transactional=False)
         await write("no partition", index=7)
-        await write("an older epoch", who=(producer_id, epoch - 1))
-        await write("another id", who=(producer_id + 100_000, 0))
-        await write("a newer epoch", who=(producer_id, epoch + 1))
-        told.append(await one.described())
-        told.append(await one.producers(topic))
-        told.append(await one.read(topic))
-        told.append(await one.end(version=5 if version >= 12 else 3))
-        told.append(await one.read(topic))
-        told.append(await one.producers(topic))
-        return told
+        await write("an older epoch", identity=(producer_id, epoch - 1))
+        await write("another id", identity=(producer_id + 100_000, 0))
+        await write("a newer epoch", identity=(producer_id, epoch + 1))
+        answers.append(await one.described())
+        answers.append(await one.producers(topic))
+        answers.append(await one.read(topic))
+        answers.append(await one.end(version=5 if version >= 12 else 3))
+        answers.append(await one.read(topic))
+        answers.append(await one.producers(topic))
+        return answers
 
     await same(pair, case)
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
-async def test_what_is_read_of_transactions(pair: tuple[ComparedBroker, ComparedBroker], protocol: int) -> None:
+async def test_records_of_transactions_are_read(pair: tuple[ComparedBroker, ComparedBroker], protocol: int) -> None:
     topic = f"read-{protocol}"
     produce, end = (11, 3) if protocol == 1 else (12, 5)
 
     async def case(broker: ComparedBroker) -> Any:
         await broker.create(topic)
         first, second = await began(broker, topic), await began(broker, f"{topic}-2")
-        told: list[Any] = []
+        answers: list[Any] = []
 
-        async def write(who: Transactional, sequence: int) -> None:
+        async def write(producer: Transactional, sequence: int) -> None:
             if protocol == 1:
-                told.append(await who.add((topic, [0])))
-            told.append(await who.write(topic, b"x", b"y", sequence=sequence, version=produce))
-            told.append(await first.read(topic))
+                answers.append(await producer.add((topic, [0])))
+            answers.append(await producer.write(topic, b"x", b"y", sequence=sequence, version=produce))
+            answers.append(await first.read(topic))
 
-        async def finish(who: Transactional, *, commit: bool) -> None:
-            told.append(await who.end(commit=commit, version=end))
-            told.append(await who.described())
-            told.append(await first.read(topic))
-            told.append(await first.producers(topic))
+        async def finish(producer: Transactional, *, commit: bool) -> None:
+            answers.append(await producer.end(commit=commit, version=end))
+            answers.append(await producer.described())
+            answers.append(await first.read(topic))
+            answers.append(await first.producers(topic))
 
         await first.init()
         await second.init()
@@ -398,17 +408,19 @@ async def test_what_is_read_of_transactions(pair: tuple[ComparedBroker, Compared
         await finish(first, commit=True)
         await write(second, 0 if protocol == 2 else 2)
         old = second.identity
-        told.append(await second.init())
-        told.append(await second.described())
-        told.append(await first.read(topic))
-        told.append(await second.write(topic, b"late", sequence=9, version=produce, who=old))
-        told.append(await second.add((topic, [0]), who=old))
-        told.append(await second.end(version=end, who=old))
-        told.append(await second.write(topic, b"anew", sequence=0, version=produce))
-        told.append(await first.producers(topic))
-        told += [await broker.list_offset(topic, timestamp, isolation=READ_COMMITTED) for timestamp in (-1, -2, -4, 0)]
-        told += [await first.read(topic, offset) for offset in (3, 6, 100)]
-        return [one for one in told if one is not None]
+        answers.append(await second.init())
+        answers.append(await second.described())
+        answers.append(await first.read(topic))
+        answers.append(await second.write(topic, b"late", sequence=9, version=produce, identity=old))
+        answers.append(await second.add((topic, [0]), identity=old))
+        answers.append(await second.end(version=end, identity=old))
+        answers.append(await second.write(topic, b"anew", sequence=0, version=produce))
+        answers.append(await first.producers(topic))
+        answers += [
+            await broker.list_offset(topic, timestamp, isolation=READ_COMMITTED) for timestamp in (-1, -2, -4, 0)
+        ]
+        answers += [await first.read(topic, offset) for offset in (3, 6, 100)]
+        return [one for one in answers if one is not None]
 
     await same(pair, case)
 
@@ -422,24 +434,24 @@ async def test_offsets_of_a_transaction(pair: tuple[ComparedBroker, ComparedBrok
         await broker.find_coordinator(one.id, GROUP)
         await one.init()
         producer_id, epoch = one.identity
-        told: list[Any] = [await one.committed(topic)]
+        answers: list[Any] = [await one.committed(topic)]
         for version in range(5):
-            told.append((version, "not added", await one.commit_offset(topic, 0, 5, version)))
-            told.append((version, await one.add_group(one.id, version)))
-            told.append((version, await one.commit_offset(topic, 0, 5 + version, version)))
-            told.append(await one.committed(topic))
-            told.append(await one.committed(topic, stable=False))
-            told.append(await one.committed(topic, 1))
-            told.append(await one.end(commit=version != 2, version=3))
-            told.append(await one.described())
-            told.append(await one.committed(topic))
+            answers.append((version, "not added", await one.commit_offset(topic, 0, 5, version)))
+            answers.append((version, await one.add_group(one.id, version)))
+            answers.append((version, await one.commit_offset(topic, 0, 5 + version, version)))
+            answers.append(await one.committed(topic))
+            answers.append(await one.committed(topic, stable=False))
+            answers.append(await one.committed(topic, 1))
+            answers.append(await one.end(commit=version != 2, version=3))
+            answers.append(await one.described())
+            answers.append(await one.committed(topic))
         commits: list[dict[str, Any]] = [
             {},
             {"metadata": None},
             {"metadata": "x" * 4096},
             {"metadata": "x" * 4097},
-            {"who": (producer_id, epoch + 50)},
-            {"who": (producer_id + 100_000, 0)},
+            {"identity": (producer_id, epoch + 50)},
+            {"identity": (producer_id + 100_000, 0)},
             {"member_id": "nobody", "generation_id": 1},
             {"member_id": "nobody"},
             {"generation_id": 1},
@@ -451,7 +463,7 @@ async def test_offsets_of_a_transaction(pair: tuple[ComparedBroker, ComparedBrok
                 await one.add_group(one.id)
             for more in commits:
                 given = dict(more)
-                told.append((version, [*more], await one.commit_offset(topic, 1, 3, version, **given)))
+                answers.append((version, [*more], await one.commit_offset(topic, 1, 3, version, **given)))
             for name, index, offset in (
                 ("not-there", 0, 1),
                 (topic, 7, 1),
@@ -459,34 +471,34 @@ async def test_offsets_of_a_transaction(pair: tuple[ComparedBroker, ComparedBrok
                 (topic, 0, -1),
                 (topic, 0, -5),
             ):
-                told.append((version, name, index, offset, await one.commit_offset(name, index, offset, version)))
-            told.append(await one.described())
-            told.append(await one.end(version=5))
-            told.append(await one.described())
-            told += [await one.committed(topic, index) for index in (0, 1, 7)]
-        told += [
-            (why, await one.add_group(one.id, who=more), await one.add_group(one.id, 1, who=more))
+                answers.append((version, name, index, offset, await one.commit_offset(name, index, offset, version)))
+            answers.append(await one.described())
+            answers.append(await one.end(version=5))
+            answers.append(await one.described())
+            answers += [await one.committed(topic, index) for index in (0, 1, 7)]
+        answers += [
+            (why, await one.add_group(one.id, identity=more), await one.add_group(one.id, 1, identity=more))
             for why, more in (("older", (producer_id, 0)), ("id", (producer_id + 100_000, 0)))
         ]
-        told.append(await one.add_group(""))
-        return told
+        answers.append(await one.add_group(""))
+        return answers
 
     await same(pair, case)
 
 
-async def test_what_is_told_of_transactions(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+async def test_transactions_are_described(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def case(broker: ComparedBroker) -> Any:
-        await broker.create("told", 2)
-        ids = [f"told-{number}" for number in range(4)]
+        await broker.create("described", 2)
+        ids = [f"described-{number}" for number in range(4)]
         each = [await began(broker, name) for name in ids]
         for one in each:
             await one.init()
-        await each[1].add(("told", [0, 1]))
-        await each[2].add(("told", [0]))
+        await each[1].add(("described", [0, 1]))
+        await each[2].add(("described", [0]))
         await each[2].end(version=3)
-        await each[3].add(("told", [0]))
+        await each[3].add(("described", [0]))
         await each[3].end(commit=False, version=3)
-        told: list[Any] = [await one.described() for one in each]
+        answers: list[Any] = [await one.described() for one in each]
         names = {one.identity[0]: one.id for one in each}
         filters: list[dict[str, Any]] = [
             {"state_filters": ["Ongoing"]},
@@ -496,11 +508,11 @@ async def test_what_is_told_of_transactions(pair: tuple[ComparedBroker, Compared
             {"duration_filter": 0, "state_filters": ["Ongoing"]},
             {"duration_filter": 10**9},
             {"duration_filter": -5, "producer_id_filters": [each[2].identity[0]]},
-            {"transactional_id_pattern": "told-[12]"},
-            {"transactional_id_pattern": "told"},
+            {"transactional_id_pattern": "described-[12]"},
+            {"transactional_id_pattern": "described"},
             {"transactional_id_pattern": ".*old-1"},
             {"transactional_id_pattern": ""},
-            {"transactional_id_pattern": "told-(", "state_filters": ["Nonsense"]},
+            {"transactional_id_pattern": "described-(", "state_filters": ["Nonsense"]},
         ]
         for more in filters:
             answer = await broker.client.request(ListTransactionsRequest(**more), 2)
@@ -509,14 +521,14 @@ async def test_what_is_told_of_transactions(pair: tuple[ComparedBroker, Compared
                 for one in answer.transaction_states
                 if one.transactional_id in ids
             )
-            told.append((ErrorCode(answer.error_code).name, sorted(answer.unknown_state_filters), listed))
-        answer = await broker.client.request(DescribeTransactionsRequest(["", "nobody", "told-0"]), 0)
-        told.append([(one.transactional_id, one.error_code) for one in answer.transaction_states])
-        wanted = [TopicRequest("told", [0, 5]), TopicRequest("not-there", [0]), TopicRequest("", [0])]
+            answers.append((ErrorCode(answer.error_code).name, sorted(answer.unknown_state_filters), listed))
+        answer = await broker.client.request(DescribeTransactionsRequest(["", "nobody", "described-0"]), 0)
+        answers.append([(one.transactional_id, one.error_code) for one in answer.transaction_states])
+        wanted = [TopicRequest("described", [0, 5]), TopicRequest("not-there", [0]), TopicRequest("", [0])]
         answer = await broker.client.request(DescribeProducersRequest(wanted), 0)
-        told.append(
+        answers.append(
             [(of.name, [(one.partition_index, one.error_code) for one in of.partitions]) for of in answer.topics]
         )
-        return told
+        return answers
 
     await same(pair, case)

@@ -89,15 +89,37 @@ class AclStore:
     def delete(self, wanted: AclBindingFilter) -> list[AclBinding]:
         """Deletes the ACLs that match, and returns them. Raises :class:`InvalidRequestException` for a filter that
         means nothing."""
-        return [binding for some in self.deleting(wanted) for binding in some]
+        return [binding for some in self.deleting(wanted, self.candidates(wanted)) for binding in some]
 
-    def deleting(self, wanted: AclBindingFilter) -> Iterator[list[AclBinding]]:
-        """As :meth:`delete`, in steps that take little time; each yields the ACLs that it has deleted."""
+    def candidates(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        """All ACLs that may match a filter: those with its name or its principal, if it has one.
+
+        Raises :class:`InvalidRequestException` for a filter that means nothing.
+        """
         if wanted.is_unknown:
             raise InvalidRequestException("the filter has a type, an operation or a permission that is not known here")
-        every = tuple(self._all)
-        for start in range(0, len(every), _ACLS_AT_ONCE):
-            found = [binding for binding in every[start : start + _ACLS_AT_ONCE] if wanted.matches(binding)]
+        kinds = ResourceType if wanted.resource_type is ResourceType.ANY else (wanted.resource_type,)
+        if wanted.name is not None:
+            named = [pattern for kind in kinds for pattern in self._patterns_of(kind, wanted.name, wanted.pattern_type)]
+            whose = [self._by_pattern[pattern] for pattern in named if pattern in self._by_pattern]
+            if wanted.principal is None:
+                return [binding for by_principal in whose for of in by_principal.values() for binding in of]
+            return [binding for by_principal in whose for binding in by_principal.get(wanted.principal, ())]
+        if wanted.principal is not None:
+            return [binding for kind in kinds for binding in self._by_principal.get((kind, wanted.principal), ())]
+        return tuple(self._all)
+
+    def _patterns_of(self, kind: ResourceType, name: str, wanted: PatternType) -> Iterator[_Pattern]:
+        if wanted is PatternType.MATCH:
+            yield from self._patterns(kind, name)
+        else:
+            yield kind, PatternType.LITERAL, name
+            yield kind, PatternType.PREFIXED, name
+
+    def deleting(self, wanted: AclBindingFilter, candidates: Sequence[AclBinding]) -> Iterator[list[AclBinding]]:
+        """As :meth:`delete`, in steps that take little time; each yields the ACLs that it has deleted."""
+        for start in range(0, len(candidates), _ACLS_AT_ONCE):
+            found = [binding for binding in candidates[start : start + _ACLS_AT_ONCE] if wanted.matches(binding)]
             found = [binding for binding in found if binding in self._all]  # not deleted between two steps
             for binding in found:
                 self._on_change(binding, False)

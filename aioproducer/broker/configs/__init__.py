@@ -1,9 +1,18 @@
-"""The configs of brokers, topics, groups and listeners, and how they change.
+"""The configs of brokers, topics, groups and listeners, and their changes.
 
-broker_config.py, topic_config.py, stored_topic_config.py   names, types, defaults and ranges
-cluster_configs.py     what nodes and topics are configured with
-dynamic_configs.py, config_changes.py   what may change while a node runs, and single changes
-resource_configs.py    the configs of groups and of client metrics
-connection_overrides.py   how many connections single addresses may have
-listeners.py, end_point.py, listener_users.py   the listeners that configs describe
+The texts that a user or a client sets are parsed into a ``BrokerConfig`` or ``TopicConfig``, which check every value. A
+change is applied to the texts that are set; the new config is validated, by the running nodes too, before anything
+changes. Then the nodes and topics get their new effective configs.
+
+broker_config.py       the configs of brokers: names, types, defaults, ranges
+topic_config.py        the configs of topics that have an effect
+stored_topic_config.py    the configs of topics without effect
+cluster_configs.py     the effective configs of nodes and topics, and the sources of each value
+dynamic_configs.py     the configs of brokers that may change while a node runs
+config_changes.py      single changes to configs
+resource_configs.py    the configs of groups and of client metrics subscriptions, without effect
+connection_overrides.py   parses the connection limits of single addresses
+listeners.py           the listeners that configs describe
+end_point.py           the name, host and port of a listener
+listener_users.py      the users of PLAIN, by listener
 """

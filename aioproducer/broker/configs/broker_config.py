@@ -12,7 +12,7 @@ from typing import Any
 
 from aioproducer.broker.authorization.authorizer import STANDARD, super_users_of
 from aioproducer.broker.configs.connection_overrides import MAX_HOST_NAMES, max_connections_overrides
-from aioproducer.broker.configs.listener_users import jaas_listener, users_of
+from aioproducer.broker.configs.listener_users import jaas_listener, token_options_of, users_of
 from aioproducer.broker.configs.listeners import (
     DEFAULT_LISTENERS,
     DEFAULT_PROTOCOLS,
@@ -27,6 +27,7 @@ from aioproducer.configs.config_def import (
     ANY,
     INT_MAX,
     LONG_MAX,
+    NON_EMPTY,
     ConfigKey,
     Type,
     Valid,
@@ -41,7 +42,7 @@ from aioproducer.configs.config_def import (
 )
 from aioproducer.errors import ConfigException
 from aioproducer.security.password import Password
-from aioproducer.security.sasl import MECHANISMS
+from aioproducer.security.sasl import MECHANISMS, PASSWORD_MECHANISMS
 
 
 def _are_overrides(text: str) -> bool:
@@ -244,7 +245,7 @@ class BrokerConfig:
         Type.INT, 102400, at_least(-1), "SO_RCVBUF of connections; -1 leaves it to the system."
     )
     socket_listen_backlog_size: int = key(
-        Type.INT, 50, at_least(1), "Connections that the system may complete before they are accepted."
+        Type.INT, 1024, at_least(1), "Connections that the system may complete before they are accepted (Kafka: 50)."
     )
     max_connections: int = key(Type.INT, INT_MAX, at_least(0), "Connections of a node; further ones wait.")
     max_connections_per_ip: int = key(
@@ -269,9 +270,36 @@ class BrokerConfig:
     )
     sasl_enabled_mechanisms: tuple[str, ...] = key(
         Type.LIST,
-        MECHANISMS,
+        PASSWORD_MECHANISMS,
         list_of(*MECHANISMS),
         "How clients of SASL listeners may authenticate (Kafka's default, GSSAPI, is not supported).",
+    )
+    sasl_oauthbearer_jwks_endpoint_url: str | None = key(
+        Type.STRING,
+        None,
+        ANY,
+        "The public keys that tokens (OAUTHBEARER) are signed with: an identity provider's https://… (or http://…), or"
+        " file:///….",
+    )
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = key(
+        Type.LONG, 3600000, at_least(1), "How often the identity provider is asked for its keys again."
+    )
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = key(
+        Type.LONG, 100, at_least(0), "Wait before it is asked again if that fails; doubles with each further failure."
+    )
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = key(Type.LONG, 10000, at_least(0), "Longest such wait.")
+    sasl_oauthbearer_expected_audience: tuple[str, ...] = key(
+        Type.LIST, (), ANY, "A token must be for one of these (claim aud); without them it must be for nobody."
+    )
+    sasl_oauthbearer_expected_issuer: str | None = key(
+        Type.STRING, None, ANY, "A token must be issued by this one (claim iss); without it any issuer will do."
+    )
+    sasl_oauthbearer_clock_skew_seconds: int = key(
+        Type.INT, 30, at_least(0), "How much the clocks of broker and identity provider may differ."
+    )
+    sasl_oauthbearer_sub_claim_name: str = key(Type.STRING, "sub", NON_EMPTY, "The claim that is the user.")
+    sasl_oauthbearer_scope_claim_name: str = key(
+        Type.STRING, "scope", NON_EMPTY, "The claim that is the scope: words, or a list of them."
     )
     sasl_server_max_receive_size: int = key(
         Type.INT, 524288, at_least(0), "Largest request of a client that has not authenticated yet."
@@ -325,18 +353,23 @@ class BrokerConfig:
     of_listeners: Mapping[str, Any] = field(default_factory=dict)
     """Configs of single listeners by their full name: ``listener.name.internal.max.connections``."""
     users_of_listeners: Mapping[str, Mapping[str, Password]] = field(default_factory=dict)
-    """By listener, the users of PLAIN: ``listener.name.internal.plain.sasl.jaas.config``."""
+    """The users of PLAIN by listener: ``listener.name.internal.plain.sasl.jaas.config``."""
+    token_options_of_listeners: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The options of ``listener.name.internal.oauthbearer.sasl.jaas.config`` by listener."""
 
     @staticmethod
     def of(given: Mapping[str, object]) -> BrokerConfig:
-        """Kafka's dotted names or their snake_case; anything else is a :class:`ConfigException`."""
+        """Parses configs with Kafka's dotted names or their snake_case. Raises :class:`ConfigException`."""
         own = {name: value for name, value in given.items() if listener_config(name) is not None}
         jaas = {name: value for name, value in given.items() if jaas_listener(name) is not None}
         rest = {name: given[name] for name in given if name not in own and name not in jaas}
         config = parse(BrokerConfig, rest, owner="broker")
         listeners = config.listening.names
         config = replace(
-            config, of_listeners=_of_listeners(own, listeners), users_of_listeners=users_of(jaas, listeners)
+            config,
+            of_listeners=_of_listeners(own, listeners),
+            users_of_listeners=users_of(jaas, listeners),
+            token_options_of_listeners=token_options_of(jaas, listeners),
         )
         super_users_of(config.super_users)
         delay, idle = config.connection_failed_authentication_delay_ms, config.connections_max_idle_ms
@@ -350,7 +383,7 @@ class BrokerConfig:
         if 0 < config.queued_max_request_bytes < config.socket_request_max_bytes:
             raise ConfigException(
                 f"config 'queued.max.request.bytes' is {config.queued_max_request_bytes}; it must be at least"
-                f" socket.request.max.bytes, {config.socket_request_max_bytes}, or there is a request that never fits",
+                f" socket.request.max.bytes, {config.socket_request_max_bytes}, or the largest request never fits",
                 name="queued.max.request.bytes",
                 value=config.queued_max_request_bytes,
             )
@@ -367,11 +400,11 @@ class BrokerConfig:
         )
 
     def of_listener(self, listener: str, name: str) -> Any:
-        """A listener's own value of one of ``LISTENER_CONFIGS``; None if it has none."""
+        """The listener's own value of one of ``LISTENER_CONFIGS``; None if it has none."""
         return self.of_listeners.get(listener_config_name(listener, name))
 
     def on_listener(self, listener: str) -> BrokerConfig:
-        """The configs for one listener, which may have its own instead of the broker's."""
+        """The effective configs of one listener, whose own configs override the broker's."""
         own = {
             base.replace(".", "_"): self.of_listener(listener, base)
             for base in LISTENER_CONFIGS
@@ -383,6 +416,10 @@ class BrokerConfig:
         """The users who may log in to a listener with PLAIN."""
         return self.users_of_listeners.get(listener, {})
 
+    def token_options(self, listener: str) -> Mapping[str, str] | None:
+        """The options for OAUTHBEARER tokens without a signature; None if a listener has none."""
+        return self.token_options_of_listeners.get(listener)
+
     def network_threads(self, listener: str) -> int:
         """The ``num.network.threads`` of a listener."""
         own = self.of_listener(listener, "num.network.threads")
@@ -393,7 +430,7 @@ BROKER_CONFIGS: Mapping[str, ConfigKey] = table(BrokerConfig)
 
 
 def broker_config(name: str) -> ConfigKey | None:
-    """The row of a config; a listener's own has that of the broker's config, and its own name."""
+    """The definition of a config. A listener's own config has the definition of the broker's, under its own name."""
     found = listener_config(name)
     if found is not None:
         return replace(BROKER_CONFIGS[found[0]], name=name)

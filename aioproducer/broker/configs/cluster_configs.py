@@ -1,7 +1,8 @@
-"""What the nodes and topics of the embedded cluster are configured with, and where each value comes from.
+"""The effective configs of the embedded cluster's nodes and topics, and the source of each value.
 
-A broker's config is looked for in the node's own dynamic configs, in those of all nodes, in what the cluster was
-started with, and in the defaults (KIP-226); a topic's config in its own first, and then in the leader's.
+The value of a broker's config comes from the first of these that sets it: the dynamic configs of the node, those of all
+nodes, the configs that the cluster was started with, and the defaults (KIP-226). A topic's own config overrides its
+leader's.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from typing import Any, NamedTuple, Protocol
 from aioproducer.broker.configs.broker_config import BROKER_CONFIGS, BrokerConfig, broker_config
 from aioproducer.broker.configs.config_changes import ConfigChange, changed
 from aioproducer.broker.configs.dynamic_configs import POOL_SIZES, UpdateMode, update_mode, validate_reconfiguration
-from aioproducer.broker.configs.listener_users import jaas_listener, users_of
+from aioproducer.broker.configs.listener_users import jaas_listener, token_options_of, users_of
 from aioproducer.broker.configs.listeners import listener_config, listener_config_name, listener_named
 from aioproducer.broker.configs.topic_config import SERVER_NAMES, TOPIC_CONFIGS, TopicConfig
 from aioproducer.configs.config_def import ConfigKey, as_text, checked, parse, unknown
 from aioproducer.errors import ConfigException, InvalidConfigurationException, InvalidRequestException
 
 ALL_NODES = ""
-"""In the place of a node's id: the cluster-wide default."""
+"""Stands for all nodes in place of a node's id: the cluster-wide default."""
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from (``DescribeConfigsResponse.ConfigSource``)."""
+    """The source of a value (``DescribeConfigsResponse.ConfigSource``)."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -37,7 +38,7 @@ class ConfigSource(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """One of the places where a config has a value."""
+    """The value of a config in one of its sources."""
 
     name: str
     value: str | None
@@ -80,12 +81,12 @@ class ClusterConfigs:
         # By node id as text, or ALL_NODES.
         self._dynamic: dict[str, Mapping[str, str]] = {}
         self._running: list[Reconfigurable] = []
-        # What does not change until configs do, by node.
+        # The merged config of each node, until configs change.
         self._brokers: dict[int | None, BrokerConfig] = {}
         self._topics: dict[int | None, TopicConfig] = {}
 
     def follow(self, node: Reconfigurable) -> None:
-        """Registers a running node: it validates its own new configs, and applies every change of brokers' configs."""
+        """Registers a running node, which validates its new configs and applies every change of brokers' configs."""
         self._running.append(node)
 
     def follow_no_more(self, node: Reconfigurable) -> None:
@@ -93,7 +94,8 @@ class ClusterConfigs:
             self._running.remove(node)
 
     def alter(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
-        """Changes configs of one node, or of :data:`ALL_NODES`. Raises what Kafka answers, and has changed nothing."""
+        """Changes configs of one node, or of :data:`ALL_NODES`. Raises the error that Kafka answers, before anything
+        changes."""
         changes = list(changes)
         _check_modes(node, changes)
         try:
@@ -111,13 +113,13 @@ class ClusterConfigs:
                 running.reconfigure()
 
     def _changed(self, node: str, changes: Iterable[ConfigChange]) -> Mapping[str, str]:
-        """What is set for a node after the changes. A listener that goes takes its own configs along."""
+        """The configs that are set for a node after the changes. A removed listener loses its own configs."""
         plain: list[ConfigChange] = []
         own: list[ConfigChange] = []
         for change in changes:
             (plain if _listener_of(change.name) is None else own).append(change)
         configs = changed(self.dynamic(node), plain, BROKER_CONFIGS)
-        # Those of its own may be set together with the listener itself.
+        # A listener's own configs may be set together with the listener.
         listeners = [name for each in (self.dynamic(node), configs) for name in self._listeners(node, each)]
         own = [change._replace(name=_full_name(change.name, listeners)) for change in own]
         configs = changed(configs, own, {change.name: _row(change.name) for change in own})
@@ -146,26 +148,26 @@ class ClusterConfigs:
             wanted = int(configs.get(name, now))
             if not now / 2 <= wanted <= now * 2:
                 raise InvalidRequestException(
-                    f"config {name!r} is {now}: it can be changed to half of that at least and to double at most, not"
-                    f" to {wanted}; do it in steps"
+                    f"config {name!r} is {now}: one change can at most halve or double it, not set it to {wanted}; "
+                    "change it in steps"
                 )
 
     def restore(self, node: str, configs: Mapping[str, str]) -> None:
-        """What was set before a restart."""
+        """Restores the dynamic configs of a node from before a restart."""
         self._dynamic[node] = configs
         self._brokers.clear()
         self._topics.clear()
 
     def dynamic(self, node: str) -> Mapping[str, str]:
-        """What was set for one node, or for :data:`ALL_NODES`."""
+        """The dynamic configs of one node, or of :data:`ALL_NODES`."""
         return self._dynamic.get(node, {})
 
     def differs(self, node_id: int) -> bool:
-        """Whether the node has configs that the others have not."""
+        """Whether the node has dynamic configs of its own."""
         return bool(self.dynamic(str(node_id)))
 
     def broker(self, node_id: int | None = None) -> BrokerConfig:
-        """The configs of a node; without one, of those that have none of their own."""
+        """The effective configs of a node; without an id, those of a node without configs of its own."""
         known = self._brokers.get(node_id)
         if known is None:
             of_node = {} if node_id is None else self.dynamic(str(node_id))
@@ -173,7 +175,7 @@ class ClusterConfigs:
         return known
 
     def _merged(self, dynamic: Mapping[str, str]) -> BrokerConfig:
-        """What the cluster was started with, where nothing else is set."""
+        """The configs that the cluster was started with, overridden by the dynamic ones."""
         values: dict[str, Any] = {name: getattr(self.static, name.replace(".", "_")) for name in BROKER_CONFIGS}
         of_listeners = dict(self.static.of_listeners)
         jaas: dict[str, str] = {}
@@ -185,15 +187,21 @@ class ClusterConfigs:
             else:
                 jaas[name] = value
         config = parse(BrokerConfig, values, owner="broker")
-        users = self.static.users_of_listeners
+        users, token_options = self.static.users_of_listeners, self.static.token_options_of_listeners
         if jaas:
             known = set(map(_plain, config.listening.names))
             there = {name: value for name, value in jaas.items() if _listener_of(name) in known}
             users = {**users, **users_of(there, config.listening.names)}
-        return replace(config, of_listeners=of_listeners, users_of_listeners=users)
+            token_options = {**token_options, **token_options_of(there, config.listening.names)}
+        return replace(
+            config,
+            of_listeners=of_listeners,
+            users_of_listeners=users,
+            token_options_of_listeners=token_options,
+        )
 
     def topic(self, configs: Mapping[str, str], node_id: int | None = None) -> TopicConfig:
-        """What a topic's own configs amount to on a node. Raises :class:`InvalidConfigurationException`."""
+        """The effective configs of a topic on a node. Raises :class:`InvalidConfigurationException`."""
         if configs:
             return TopicConfig.of(configs, self.broker(node_id))
         known = self._topics.get(node_id)
@@ -202,20 +210,20 @@ class ClusterConfigs:
         return known
 
     def broker_entries(self, node_id: int) -> list[ConfigEntry]:
-        """All configs of a node; those of single listeners where they are set."""
+        """All configs of a node, and the configs of single listeners that are set."""
         set_here = {**self.dynamic(ALL_NODES), **self.dynamic(str(node_id)), **self.static.of_listeners}
         of_listeners = sorted(name for name in set_here if name not in BROKER_CONFIGS)
         keys = [*BROKER_CONFIGS.values(), *map(_row, of_listeners)]
         return [ConfigEntry(key, self._synonyms(key, node_id)) for key in keys]
 
     def default_entries(self) -> list[ConfigEntry]:
-        """The dynamic configs of all nodes, and nothing else."""
+        """The dynamic configs of :data:`ALL_NODES`."""
         return [
             ConfigEntry(_row(name), (_dynamic_default(name, value),)) for name, value in self.dynamic(ALL_NODES).items()
         ]
 
     def topic_entries(self, configs: Mapping[str, str], node_id: int) -> list[ConfigEntry]:
-        """All configs of a topic as a node sees them. Those without effect have no synonyms among the broker's."""
+        """All configs of a topic on a node. Those without effect have no synonyms among the broker's."""
         entries = []
         for name, key in sorted(TOPIC_CONFIGS.items()):
             server = SERVER_NAMES.get(name)
@@ -227,7 +235,7 @@ class ClusterConfigs:
         return entries
 
     def _synonyms(self, key: ConfigKey, node_id: int) -> tuple[Synonym, ...]:
-        """A config's values; those of a listener's own are followed by the broker's."""
+        """The values of a config; for a listener's own config, also those of the broker's."""
         own = self._set(key, node_id)
         of_listener = listener_config(key.name)
         if of_listener is not None:
@@ -257,22 +265,22 @@ def _check_modes(node: str, changes: Iterable[ConfigChange]) -> None:
     fixed = [name for name, mode in modes.items() if mode is UpdateMode.READ_ONLY]
     for name in fixed:
         if name not in BROKER_CONFIGS:
-            # Kafka stores any name, for plugins of the user; here an unknown name is a mistake.
+            # Kafka stores unknown names, for plugins of the user; here they are refused.
             raise InvalidRequestException(str(unknown(name, BROKER_CONFIGS, "broker")))
     if fixed:
         raise InvalidRequestException(f"these configs cannot be changed while the broker runs: {fixed}")
     single = [name for name, mode in modes.items() if mode is UpdateMode.PER_BROKER]
     if node == ALL_NODES and single:
-        raise InvalidRequestException(f"these configs are each node's own, and cannot be set for all at once: {single}")
+        raise InvalidRequestException(f"these configs can be set only for single nodes, not for all: {single}")
 
 
 def _plain(listener: str) -> str:
-    """A listener's name as it is in names of configs, where underscores count as dots."""
+    """The name of a listener within names of configs, where underscores count as dots."""
     return listener.upper().replace("_", ".")
 
 
 def _listener_of(name: str) -> str | None:
-    """The listener that a config is of, None for the broker's."""
+    """The listener of a listener's own config; None for a config of the broker."""
     found = listener_config(name)
     if found is not None:
         return _plain(found[1])
@@ -281,7 +289,7 @@ def _listener_of(name: str) -> str | None:
 
 
 def _full_name(name: str, listeners: Iterable[str]) -> str:
-    """A listener's own config as it is kept. Raises :class:`ConfigException`."""
+    """The normal form of a config's name. Raises :class:`ConfigException`."""
     found, jaas = listener_config(name), jaas_listener(name)
     if found is not None:
         return listener_config_name(listener_named(name, found[1], listeners), found[0])
@@ -305,8 +313,8 @@ def _dynamic_default(name: str, value: str) -> Synonym:
 
 
 def altered_topic(current: Mapping[str, str], changes: Iterable[ConfigChange]) -> Mapping[str, str]:
-    """A topic's own configs after ``changes``. Raises :class:`InvalidConfigurationException` for an unknown one that is
-    set; to delete what is not there is no error, as in Kafka."""
+    """A topic's own configs after ``changes``. Raises :class:`InvalidConfigurationException` if an unknown config is
+    set; deleting a config that is not set is no error, as in Kafka."""
     changes = list(changes)
     for change in changes:
         if change.name not in TOPIC_CONFIGS and not change.deletes:

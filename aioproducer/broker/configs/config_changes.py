@@ -1,4 +1,4 @@
-"""Single changes to the configs of a topic or a broker, and what they make of them (KIP-339)."""
+"""Single changes to the configs of a topic or a broker, and the configs after them (KIP-339)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OpType(IntEnum):
 
 
 class ConfigChange(NamedTuple):
-    """One change; ``value`` is None only where ``operation`` is DELETE, and of no account there."""
+    """One change. ``value`` is ignored, and may be None, if ``operation`` is DELETE."""
 
     name: str
     operation: OpType
@@ -33,7 +33,7 @@ class ConfigChange(NamedTuple):
 
     @staticmethod
     def of(name: str, operation: int, value: str | None) -> ConfigChange:
-        """As a client sent it. Raises :class:`InvalidRequestException`."""
+        """A change that a client sent. Raises :class:`InvalidRequestException`."""
         if operation not in OpType.__members__.values():
             raise InvalidRequestException(f"there is no operation {operation} for config {name!r}")
         if value is None and operation != OpType.DELETE:
@@ -46,9 +46,9 @@ def changed(
 ) -> Mapping[str, str]:
     """``current`` after the changes; the values are not checked.
 
-    What is appended to or subtracted from is the value that is set, or else the default, whatever the config is for the
-    time being. Raises :class:`InvalidRequestException` for a config that is changed twice, and
-    :class:`InvalidConfigurationException` for one that is appended to and is no list, or would become too long.
+    APPEND and SUBTRACT change the value in ``current``, or else the default, even if another value is effective. Raises
+    :class:`InvalidRequestException` if a config is changed twice, and :class:`InvalidConfigurationException` if one of
+    these operations is applied to a config that is no list, or would make it too long.
     """
     configs = dict(current)
     seen = set()
@@ -63,7 +63,7 @@ def changed(
         else:
             row = rows[name]
             if row.type is not Type.LIST:
-                raise InvalidConfigurationException(f"{operation.name} is for lists: config {name!r} is none")
+                raise InvalidConfigurationException(f"{operation.name} is only for lists, and config {name!r} is none")
             whole = ",".join(_parts(configs.get(name, as_text(row.default)), operation, _split(value or "")))
             if len(whole.encode()) > MAX_STRING_LENGTH:  # no response could describe it
                 raise InvalidConfigurationException(f"config {name!r} would be longer than {MAX_STRING_LENGTH} bytes")

@@ -1,4 +1,4 @@
-"""What ``max.connections.per.ip.overrides`` says."""
+"""Parses ``max.connections.per.ip.overrides``: the connection limits of single addresses."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from collections.abc import Collection, Mapping
 from ipaddress import ip_address
 
-# The last label is not a number: that would be an IP address with a mistake in it.
+# The last label must not be a number: that would be a mistyped IP address.
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?:[\w-]{1,63}\.)*(?!\d+\Z)[\w-]{1,63}", re.ASCII)
 
 
 MAX_HOST_NAMES = 100
-"""Each is resolved, which may take seconds."""
+"""The most host names in the config. Each is resolved, which may take seconds."""
 
 
 def max_connections_overrides(text: str) -> dict[str, int]:
-    """How many connections, by IP address or host name. Raises ValueError."""
+    """The limits by IP address or host name. Raises ValueError."""
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         host, _, count = part.rpartition(":")
@@ -28,20 +28,20 @@ def max_connections_overrides(text: str) -> dict[str, int]:
 
 
 def host_names(text: str) -> list[str]:
-    """The hosts that must be resolved."""
+    """The host names that must be resolved."""
     return [host for host in max_connections_overrides(text) if not _is_address(host)]
 
 
 def connections_by_address(text: str, addresses: Mapping[str, Collection[str]]) -> dict[str, int]:
-    """How many connections an address may have. ``addresses`` has those of host names; an address that is named itself
-    has the number given there."""
+    """The limits by address. ``addresses`` has the addresses of the host names; an address that is given itself keeps
+    its own limit."""
     overrides = max_connections_overrides(text)
     found = {address: count for host, count in overrides.items() for address in addresses.get(host, ())}
     return found | {host: count for host, count in overrides.items() if _is_address(host)}
 
 
 def _host(text: str) -> str:
-    """An address or a host name, as it is compared."""
+    """The normal form of an address or a host name."""
     try:
         return str(ip_address(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which of a broker's configs may change while it runs, and for whom (KIP-226)."""
+"""The broker's configs that may change while it runs, for one node or for all (KIP-226)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONNECTION_LIMITS = frozenset(
 )
 
 POOL_SIZES = frozenset({"num.network.threads", "num.io.threads", "background.threads"})
-"""These change while the broker runs, in one step to half of what they are at least and to double at most."""
+"""Sizes of pools. One change can at most halve or double each of them."""
 
 LISTENING = frozenset({"listeners", "advertised.listeners", "listener.security.protocol.map"})
 
@@ -28,17 +28,17 @@ DYNAMIC_BROKER_CONFIGS = frozenset(SERVER_NAMES.values()) | CONNECTION_LIMITS | 
 
 
 class UpdateMode(Enum):
-    """How a config may change while the broker runs; the words are those of Kafka's documentation."""
+    """How a config may change while the broker runs, in the words of Kafka's documentation."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
-    """For one node at a time."""
+    """It may be set for single nodes only."""
     CLUSTER_WIDE = "cluster-wide"
-    """For one node, or for all of them."""
+    """It may be set for single nodes or for all nodes."""
 
 
 def update_mode(name: str) -> UpdateMode:
-    """Of a config by its full name."""
+    """The update mode of the config with this full name."""
     of_listener = listener_config(name)
     if of_listener is not None:
         return UpdateMode.CLUSTER_WIDE if of_listener[0] in LISTENER_LIMITS else UpdateMode.PER_BROKER
@@ -48,11 +48,11 @@ def update_mode(name: str) -> UpdateMode:
 
 
 def validate_reconfiguration(node_id: int, before: BrokerConfig, after: BrokerConfig) -> None:
-    """Raises :class:`ConfigException` if a node cannot go from one to the other while it runs.
+    """Raises :class:`ConfigException` if a running node cannot change from one config to the other.
 
-    A listener may come and go, but not change: neither where it listens, nor its protocol, nor what it asks of clients,
-    but for its certificates. What the configs of listeners say by themselves is checked where they are read; that the
-    inter-broker listener stays, and is advertised, is among it.
+    A listener may be added or removed. Of an open listener only the certificates may change: neither its host and port,
+    nor its protocol, nor its other requirements of clients. ``listeners.py`` checks each config by itself, also that
+    the inter-broker listener exists and is advertised.
     """
     old, new = before.listening, after.listening
     new.check_ports([node_id])
@@ -69,7 +69,9 @@ def validate_reconfiguration(node_id: int, before: BrokerConfig, after: BrokerCo
             fixed = base not in LISTENER_LIMITS and base not in LISTENER_STORES
             if fixed and before.of_listener(name, base) != after.of_listener(name, base):
                 raise _unchangeable(name, base, f"its {base}")
-        if before.plain_users(name) != after.plain_users(name):
+        if before.plain_users(name) != after.plain_users(name) or before.token_options(name) != after.token_options(
+            name
+        ):
             raise _unchangeable(name, "sasl.jaas.config", "its sasl.jaas.config")
 
 

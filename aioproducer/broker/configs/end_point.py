@@ -1,4 +1,4 @@
-"""Where a listener listens."""
+"""The address of a listener."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class EndPoint(NamedTuple):
-    """A listener's name, and its host and port (0: a free one)."""
+    """A listener's name, host and port (0: any free port)."""
 
     listener: str
     host: str

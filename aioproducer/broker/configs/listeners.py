@@ -1,8 +1,8 @@
-"""The listeners of a broker by its configs: names, ports, protocols, and the addresses that clients get.
+"""The listeners that a broker's configs describe: names, ports, protocols, and the addresses that clients get.
 
-``listeners``, ``advertised.listeners``, ``listener.security.protocol.map`` and ``inter.broker.listener.name`` are
-Kafka's, with its rules. The nodes of an embedded cluster share their configs, so a port is that of node 0: the others
-follow (node n has that port plus n), and 0 is a free port for each. No host means the cluster's; in Kafka, all hosts.
+``listeners``, ``advertised.listeners``, ``listener.security.protocol.map`` and ``inter.broker.listener.name`` follow
+Kafka's rules. The nodes of an embedded cluster share their configs, so a port is that of node 0, and node n has that
+port plus n; 0 means any free port on each node. Without a host the listener has the cluster's (in Kafka: all hosts).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.errors import ConfigException
 
 LISTENER_LIMITS = ("max.connections", "max.connection.creation.rate", "num.network.threads")
-"""A listener may have these of its own. They change while it is open."""
+"""Limits that a listener may have of its own. They may change while it is open."""
 
 LISTENER_STORES = (
     "ssl.keystore.type",
@@ -27,7 +27,7 @@ LISTENER_STORES = (
     "ssl.truststore.location",
     "ssl.truststore.certificates",
 )
-"""And these, its certificates. They change while it is open, too."""
+"""Configs of a listener's certificates. They may change while it is open."""
 
 LISTENER_CONFIGS = (
     *LISTENER_LIMITS,
@@ -36,8 +36,17 @@ LISTENER_CONFIGS = (
     "sasl.enabled.mechanisms",
     "sasl.server.max.receive.size",
     "connections.max.reauth.ms",
+    "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.expected.audience",
+    "sasl.oauthbearer.expected.issuer",
+    "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.sub.claim.name",
+    "sasl.oauthbearer.scope.claim.name",
 )
-"""All that a listener may have of its own, as ``listener.name.<its name>.max.connections``; Kafka writes it small."""
+"""All configs that a listener may have of its own, as ``listener.name.<name in lower case>.max.connections``."""
 
 DEFAULT_LISTENERS = "PLAINTEXT://:0"
 DEFAULT_PROTOCOLS = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
@@ -49,14 +58,14 @@ _CONFIG = re.compile(
     r"listener[._]name[._](.+)[._](" + "|".join(name.replace(".", "[._]") for name in LISTENER_CONFIGS) + ")"
 )
 LONGEST_NAME = 1000
-"""Characters of a config's name. Matching the pattern takes time in proportion to them, and clients send any."""
+"""The most characters of a config's name. Clients send any name, and matching the pattern takes time in proportion."""
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 _LARGEST_PORT = 65535
 
 
 class Listeners(NamedTuple):
-    """``end_points`` are node 0's, in the order of the config; ``advertised`` has the addresses that clients get."""
+    """``end_points`` are those of node 0, in the order of the config. ``advertised`` has the addresses for clients."""
 
     end_points: tuple[EndPoint, ...]
     advertised: Mapping[str, EndPoint]
@@ -69,11 +78,11 @@ class Listeners(NamedTuple):
         return [end_point.listener for end_point in self.end_points]
 
     def of_node(self, node_id: int) -> tuple[EndPoint, ...]:
-        """Where a node listens."""
+        """The end points at which a node listens."""
         return tuple(_of_node(end_point, node_id) for end_point in self.end_points)
 
     def advertised_of_node(self, node_id: int, open: Mapping[str, EndPoint]) -> dict[str, EndPoint]:
-        """The addresses that clients get of a node's ``open`` listeners, without those that are not advertised."""
+        """The addresses that clients get for a node's ``open`` listeners, without unadvertised ones."""
         found = {}
         for name, end_point in self.advertised.items():
             if name in open:
@@ -82,7 +91,7 @@ class Listeners(NamedTuple):
         return found
 
     def check_ports(self, node_ids: Iterable[int]) -> None:
-        """Raises :class:`ConfigException` if these nodes cannot all have their ports."""
+        """Raises :class:`ConfigException` if two nodes would have the same port, or one an impossible port."""
         taken: dict[int, tuple[str, int]] = {}
         for node_id in node_ids:
             for name, _, port in self.of_node(node_id):
@@ -101,10 +110,10 @@ class Listeners(NamedTuple):
 def listeners_of(
     listeners: Sequence[str], advertised: Sequence[str], protocols: str, inter_broker: str | None
 ) -> Listeners:
-    """The values of the four configs. Raises :class:`ConfigException` that names the config and what is wrong in it."""
+    """Parses the four configs. Raises :class:`ConfigException`, which names the config and its mistake."""
     end_points = _end_points("listeners", listeners)
     if not end_points:
-        raise _refused("listeners", "it is empty: a broker needs one listener at least")
+        raise _refused("listeners", "it is empty: a broker needs at least one listener")
     spoken = _protocols_of(end_points, protocols)
     ports = [end_point.port for end_point in end_points.values() if end_point.port]
     if len(set(ports)) < len(ports):
@@ -125,7 +134,7 @@ def listeners_of(
 
 
 def listener_config(name: str, listeners: Iterable[str] | None = None) -> tuple[str, str] | None:
-    """The config and the listener that ``listener.name.<listener>.<config>`` is of; None if it is no such name.
+    """The config and the listener in a name ``listener.name.<listener>.<config>``; None for any other name.
 
     Underscores count as dots. With ``listeners``, raises :class:`ConfigException` for a listener not among them.
     """
@@ -138,7 +147,7 @@ def listener_config(name: str, listeners: Iterable[str] | None = None) -> tuple[
 
 
 def listener_named(config: str, written: str, listeners: Iterable[str]) -> str:
-    """Which of the listeners a config's name means. Raises :class:`ConfigException` if it is none of them."""
+    """The listener that a config's name means. Raises :class:`ConfigException` if there is none of that name."""
     known = {listener.replace("_", "."): listener for listener in listeners}
     listener = known.get(written.upper().replace("_", "."))
     if listener is None:
@@ -147,7 +156,7 @@ def listener_named(config: str, written: str, listeners: Iterable[str]) -> str:
 
 
 def listener_config_name(listener: str, base: str) -> str:
-    """The whole name of a listener's own config."""
+    """The full name of a listener's own config."""
     return f"listener.name.{listener.lower()}.{base}"
 
 
@@ -159,7 +168,7 @@ def _end_points(config: str, texts: Sequence[str]) -> dict[str, EndPoint]:
             raise _refused(config, f"{text!r} is not NAME://host:port, as in PLAINTEXT://127.0.0.1:9092")
         name = parts[1].upper()
         if name in found:
-            raise _refused(config, f"{name} is there twice")
+            raise _refused(config, f"it has {name} twice")
         found[name] = EndPoint(name, parts[2] or parts[3], int(parts[4]))
     return found
 
@@ -172,7 +181,7 @@ def _protocols_of(names: Iterable[str], text: str) -> dict[str, str]:
         if not name or protocol.upper() not in _PROTOCOLS:
             raise _refused(config, f"{pair!r} is not NAME:PROTOCOL with one of {', '.join(_PROTOCOLS)}")
         if name.upper() in protocols:
-            raise _refused(config, f"{name.upper()} is there twice")
+            raise _refused(config, f"it has {name.upper()} twice")
         protocols[name.upper()] = protocol.upper()
     spoken = {}
     for name in names:

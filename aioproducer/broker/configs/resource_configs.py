@@ -1,7 +1,7 @@
-"""The configs of groups and of client metrics subscriptions. They are stored and described, and have no effect.
+"""The configs of groups and of client metrics subscriptions. They are stored and described, but have no effect.
 
-Groups have them for the protocols of KIP-848, KIP-932 and KIP-1071, subscriptions for KIP-714. This broker speaks none
-of these, but tools set them.
+Groups have configs for the protocols of KIP-848, KIP-932 and KIP-1071, subscriptions for KIP-714. This broker supports
+none of these protocols, but tools set their configs.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from aioproducer.errors import (
 )
 
 MAX_RESOURCES = 10_000
-"""Groups and subscriptions that have configs of their own. Each takes memory that no config limits."""
+"""The most groups and subscriptions with configs. Each takes memory that no config limits."""
 
 
 class Owner(IntEnum):
-    """What has them (Kafka's ``ConfigResource.Type``)."""
+    """The kind of resource that has configs (Kafka's ``ConfigResource.Type``)."""
 
     CLIENT_METRICS = 16
     GROUP = 32
 
 
-_NO_EFFECT = "Stored, without effect in the embedded broker."
+_NO_EFFECT = "Stored without effect in the embedded broker."
 _SESSION, _HEARTBEAT = between(45000, 60000), between(5000, 15000)
 
 
@@ -82,7 +82,7 @@ _SELECTORS = (
 
 
 MAX_MATCH = 1000
-"""Characters of all selectors of a subscription: compiling a pattern takes about a microsecond for each."""
+"""The most characters of all selectors of a subscription. Compiling a pattern takes about a microsecond for each."""
 
 
 def _are_selectors(selectors: tuple[str, ...]) -> bool:
@@ -125,25 +125,25 @@ _INTERVALS = range(100, 3_600_001)
 
 
 class ResourceConfigs:
-    """By owner and name. All nodes share them; ``on_change`` is called before they change."""
+    """Configs by owner and name. All nodes share them; ``on_change`` is called before they change."""
 
     def __init__(self, on_change: Callable[[Owner, str, Mapping[str, str]], object] = lambda *change: None) -> None:
         self._on_change = on_change
         self._own: dict[tuple[Owner, str], Mapping[str, str]] = {}
 
     def of(self, owner: Owner, name: str) -> Mapping[str, str]:
-        """Those that are set. Raises :class:`InvalidRequestException` for an empty name."""
+        """The configs that are set. Raises :class:`InvalidRequestException` for an empty name."""
         if not name:
             raise InvalidRequestException("the name of the group or subscription is empty")
         return self._own.get((owner, name), {})
 
     def rows(self, owner: Owner, name: str) -> Iterator[tuple[ConfigKey, str | None]]:
-        """Each config, with its value if it is set."""
+        """The definition of each config, with its value if it is set."""
         own = self.of(owner, name)
         return ((row, own.get(config)) for config, row in _ROWS[owner].items())
 
     def alter(self, owner: Owner, name: str, changes: Iterable[ConfigChange], *, validate_only: bool) -> None:
-        """All changes or none. Raises what Kafka answers."""
+        """Makes all changes, or raises the error that Kafka answers and makes none."""
         changes, rows = list(changes), _ROWS[owner]
         before = self.of(owner, name)
         for change in changes:
@@ -161,12 +161,12 @@ class ResourceConfigs:
         if validate_only:
             return
         if not before and configs and len(self._own) >= MAX_RESOURCES:
-            raise PolicyViolationException(f"{MAX_RESOURCES} groups and subscriptions have configs, and no more can")
+            raise PolicyViolationException(f"{MAX_RESOURCES} groups and subscriptions have configs: no more can have")
         self._on_change(owner, name, configs)
         self.restore(owner, name, configs)
 
     def restore(self, owner: Owner, name: str, configs: Mapping[str, str]) -> None:
-        """What was set before a restart."""
+        """Restores the configs that were set before a restart."""
         if configs:
             self._own[owner, name] = configs
         else:

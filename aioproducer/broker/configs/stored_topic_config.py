@@ -17,9 +17,9 @@ _NO_REPLICATION = "Replicas share their log."
 
 @dataclass(frozen=True, slots=True)
 class StoredTopicConfig:
-    """Tools set these routinely, so they are accepted. A value that Kafka refuses is an error.
+    """Configs that tools set routinely. They are accepted, unless Kafka refuses the value.
 
-    The text of each says why it has no effect. DescribeConfigs returns it.
+    The text of each says why it has no effect; DescribeConfigs returns it.
     """
 
     delete_retention_ms: int = key(Type.LONG, _DAY, at_least(0), _NO_COMPACTION)

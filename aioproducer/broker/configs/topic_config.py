@@ -1,7 +1,7 @@
 """The configs of a topic: Kafka's names, types, defaults and ranges.
 
-Those that are obeyed are declared here. A topic may also have any other of Kafka's topic configs: those have no effect
-(``stored_topic_config.py``).
+Only configs that have an effect are declared here. A topic may also have Kafka's other topic configs, which have no
+effect (``stored_topic_config.py``).
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class TopicConfig:
 
     @staticmethod
     def of(given: Mapping[str, object], broker: BrokerConfig) -> TopicConfig:
-        """The broker's values, overridden by ``given``, of which those that do nothing are only checked.
+        """The broker's values, overridden by ``given``; configs without effect are only checked.
 
-        Raises :class:`InvalidConfigurationException` (``INVALID_CONFIG``) that names an unknown or impossible one.
+        Raises :class:`InvalidConfigurationException` (``INVALID_CONFIG``), which names an unknown or invalid config.
         """
         values: dict[str, object] = {
             name: getattr(broker, server.replace(".", "_")) for name, server in SERVER_NAMES.items()
@@ -79,7 +79,7 @@ class TopicConfig:
 
     @property
     def codec(self) -> CompressionType | None:
-        """The codec that batches are kept in; None for the one they come in."""
+        """The codec in which batches are stored; None for the codec of the producer."""
         if self.compression_type == "producer":
             return None
         return CompressionType.of("none" if self.compression_type == "uncompressed" else self.compression_type)
@@ -113,10 +113,10 @@ SERVER_NAMES = {
     "retention.bytes": "log.retention.bytes",
     "producer.state.batches.to.retain": "log.producer.state.batches.to.retain",
 }
-"""The broker's config that a topic has where it has none of its own. As in Kafka, these may change while it runs."""
+"""The broker's configs that apply to topics without a config of their own. As in Kafka, they may change at any time."""
 
 KIP_1269_CONFIGS = frozenset({"producer.state.batches.to.retain", "log.producer.state.batches.to.retain"})
-"""What a broker before that KIP does not know."""
+"""The topic config that a broker before that KIP does not know."""
 
 _STORED = table(StoredTopicConfig)
 TOPIC_CONFIGS: Mapping[str, ConfigKey] = {**table(TopicConfig), **_STORED}

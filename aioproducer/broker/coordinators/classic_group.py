@@ -1,6 +1,6 @@
-"""One group of consumers under the classic protocol (Kafka's ``ClassicGroup``): its members and how far they agree.
+"""One group of consumers under the classic protocol (Kafka's ``ClassicGroup``): its members and their agreement.
 
-Rules only, with the states of :data:`TRANSITIONS`. The coordinator has the timers and the requests that wait.
+Only rules, with the states of :data:`TRANSITIONS`. The coordinator has the timers and the waiting requests.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from aioproducer.broker.coordinators.group_memory import OF_MEMBER, GroupMemory, MemoryOfGroup
 from aioproducer.errors import (
     FencedInstanceIdException,
     IllegalGenerationException,
@@ -28,10 +29,10 @@ MAX_PROTOCOLS = 100
 """Protocols of a member. Kafka has no such limit."""
 
 MAX_METADATA = 1024 * 1024
-"""Bytes of metadata of a member. In Kafka a whole group has to fit in a record of this size."""
+"""Bytes of a member's protocols, with their names. In Kafka a whole group has to fit in a record of this size."""
 
-MAX_SUBSCRIBED = 100_000
-"""Topics that different subscriptions of a group name together. With more of them the broker does not look at them."""
+MAX_SUBSCRIBED = 10_000
+"""Topics in all different subscriptions of a group together. If there are more, its subscriptions count as unknown."""
 
 
 class GroupState(Enum):
@@ -52,7 +53,7 @@ TRANSITIONS: dict[GroupState, frozenset[GroupState]] = {
     _S.STABLE: frozenset({_S.PREPARING_REBALANCE, _S.DEAD}),
     _S.DEAD: frozenset(),
 }
-"""By state, the states that may follow: members join, the leader assigns, the group is stable until members change."""
+"""The states that may follow each state: members join, the leader assigns, the group is stable until members change."""
 
 
 @dataclass(slots=True)
@@ -72,15 +73,27 @@ class Member:
     joined: bool = False
     """Whether it has joined the current rebalance."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of memory that it takes without its assignment, about."""
+        texts = len(self.member_id) + len(self.instance_id or "") + len(self.client_id) + len(self.protocol_type)
+        return OF_MEMBER + texts + size_of_protocols(self.protocols)
+
     def metadata(self, protocol: str) -> bytes:
         return dict(self.protocols).get(protocol, b"")
+
+
+def size_of_protocols(protocols: Sequence[tuple[str, bytes]]) -> int:
+    """Bytes of their names and metadata."""
+    return sum(len(name) + len(metadata) for name, metadata in protocols)
 
 
 class ClassicGroup:
     """The members of one group. Methods raise the exception whose code Kafka answers."""
 
-    def __init__(self, group_id: str) -> None:
+    def __init__(self, group_id: str, memory: GroupMemory | None = None) -> None:
         self.group_id = group_id
+        self.memory = MemoryOfGroup(memory or GroupMemory())
         self.state = GroupState.EMPTY
         self.generation = 0
         self.protocol_type = ""
@@ -88,8 +101,14 @@ class ClassicGroup:
         self.leader: str | None = None
         self.empty_since_ms = 0
         """When the last member left, in Unix time."""
+        self.was_empty = False
+        """Whether the group had no members when the last rebalance began."""
         self.members: dict[str, Member] = {}
         self._instances: dict[str, str] = {}
+        self._supported: Counter[str] = Counter()
+        """The number of members that support a protocol, by its name (Kafka's ``supportedProtocols``)."""
+        self._subscribed: dict[str, set[str] | None] = {}
+        """The results of :meth:`subscribed_topics` by protocol, since the last change of a member."""
 
     def become(self, state: GroupState) -> None:
         if state not in TRANSITIONS[self.state]:
@@ -102,21 +121,22 @@ class ClassicGroup:
         """Raises unless all members have one of these protocols in common."""
         if not protocol_type or not protocols:
             raise InconsistentGroupProtocolException("a member must know a protocol, and say of what type")
-        if len(protocols) > MAX_PROTOCOLS or sum(len(metadata) for _, metadata in protocols) > MAX_METADATA:
+        if len(protocols) > MAX_PROTOCOLS or size_of_protocols(protocols) > MAX_METADATA:
             raise InconsistentGroupProtocolException(
-                f"a member has at most {MAX_PROTOCOLS} protocols, with {MAX_METADATA} bytes of metadata together"
+                f"a member has at most {MAX_PROTOCOLS} protocols, with {MAX_METADATA} bytes together"
             )
         if not self.members:
             return
-        common = self._known_to_all()
-        if protocol_type != self.protocol_type or common.isdisjoint(name for name, _ in protocols):
+        if protocol_type != self.protocol_type or not any(self._is_known_to_all(name) for name, _ in protocols):
             raise InconsistentGroupProtocolException(
-                f"the members of {self.group_id!r} agree on {self.protocol_type} {sorted(common)}",
+                f"the members of {self.group_id!r} agree on {self.protocol_type} {sorted(self._known_to_all())}",
             )
 
     def add(self, member: Member) -> None:
         """Adds a member; the first one leads."""
         self.members[member.member_id] = member
+        self.memory.take(member.size + len(member.assignment))
+        self._support(member, 1)
         if member.instance_id is not None:
             self._instances[member.instance_id] = member.member_id
         if self.leader is None:
@@ -126,15 +146,18 @@ class ClassicGroup:
     def remove(self, member_id: str) -> None:
         """Another member leads if this one did, one that has joined if there is any."""
         member = self.members.pop(member_id)
+        self.memory.take(-member.size - len(member.assignment))
+        self._support(member, -1)
         if member.instance_id is not None and self._instances.get(member.instance_id) == member_id:
             del self._instances[member.instance_id]
         if self.leader == member_id:
             self.leader = next(iter(sorted(self.members, key=lambda other: not self.members[other].joined)), None)
 
     def replace(self, old_id: str, new_id: str) -> Member:
-        """A static member is back under another id; a client that still uses the old one is fenced."""
+        """Gives a static member that joins again a new id; a client that still uses the old one is fenced."""
         member = self.members[old_id]
         leads = self.leader == old_id
+        self.memory.take(len(new_id) - len(old_id))
         self.members = {new_id if one == old_id else one: other for one, other in self.members.items()}
         member.member_id = new_id
         if member.instance_id is not None:
@@ -143,12 +166,33 @@ class ClassicGroup:
             self.leader = new_id
         return member
 
+    def check_change(self, member: Member, protocols: Sequence[tuple[str, bytes]]) -> None:
+        """Raises :class:`GroupMaxSizeReachedException` if a member may not have these protocols instead of its own."""
+        self.memory.check(size_of_protocols(protocols) - size_of_protocols(member.protocols))
+
+    def change_protocols(self, member: Member, protocols: Sequence[tuple[str, bytes]]) -> None:
+        """Replaces the protocols of a member that joins again."""
+        self.memory.take(size_of_protocols(protocols) - size_of_protocols(member.protocols))
+        self._support(member, -1)
+        member.protocols = protocols
+        self._support(member, 1)
+
+    def _support(self, member: Member, count: int) -> None:
+        for name in {name for name, _ in member.protocols}:
+            self._supported[name] += count
+            if not self._supported[name]:
+                del self._supported[name]
+        self._subscribed.clear()
+
+    def _is_known_to_all(self, protocol: str) -> bool:
+        return self._supported[protocol] == len(self.members)
+
     def static_member(self, instance_id: str | None) -> str | None:
         """The member with this ``group.instance.id``."""
         return None if instance_id is None else self._instances.get(instance_id)
 
     def member(self, member_id: str, instance_id: str | None = None) -> Member:
-        """Raises ``UNKNOWN_MEMBER_ID``, or ``FENCED_INSTANCE_ID`` if another member is that instance by now."""
+        """Raises ``UNKNOWN_MEMBER_ID``, or ``FENCED_INSTANCE_ID`` if another member has taken over that instance."""
         present = self.static_member(instance_id)
         if instance_id is not None and present is None:
             raise UnknownMemberIdException(f"group {self.group_id!r} has no instance {instance_id!r}")
@@ -187,10 +231,15 @@ class ClassicGroup:
             return set()
         if self.protocol_type != CONSUMER or self.protocol is None:
             return None
+        if self.protocol not in self._subscribed:
+            self._subscribed[self.protocol] = self._topics_under(self.protocol)
+        return self._subscribed[self.protocol]
+
+    def _topics_under(self, protocol: str) -> set[str] | None:
         found: set[str] = set()
         left = MAX_SUBSCRIBED
         try:
-            for subscription in {member.metadata(self.protocol) for member in self.members.values()}:
+            for subscription in {member.metadata(protocol) for member in self.members.values()}:
                 topics, count = _topics_of(subscription, left)
                 left -= count
                 found |= topics
@@ -201,13 +250,14 @@ class ClassicGroup:
     # rebalances
 
     def prepare_rebalance(self) -> None:
-        """Begins a rebalance: all members have to join again."""
+        """Begins a rebalance: all members must join again."""
         unassigned = self.state is GroupState.COMPLETING_REBALANCE
+        self.was_empty = self.state is GroupState.EMPTY
         self.become(GroupState.PREPARING_REBALANCE)
         for member in self.members.values():
             member.joined = False
             if unassigned:
-                member.assignment = b""
+                self._assign(member, b"")
 
     @property
     def all_joined(self) -> bool:
@@ -215,7 +265,7 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long members have to join: the longest rebalance time-out of all members."""
+        """How long members may take to join: the longest rebalance time-out of all members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def absent(self) -> list[Member]:
@@ -244,14 +294,23 @@ class ClassicGroup:
         return votes.most_common(1)[0][0]
 
     def assign(self, assignments: Mapping[str, bytes]) -> None:
-        """Stores the leader's assignments. A member that it left out has an empty one."""
+        """Stores the leader's assignments. A member that it left out has an empty one.
+
+        Raises :class:`GroupMaxSizeReachedException` if they are too large.
+        """
+        size = sum(len(one) for member_id, one in assignments.items() if member_id in self.members)
+        self.memory.check(size - sum(len(member.assignment) for member in self.members.values()))
         for member in self.members.values():
-            member.assignment = assignments.get(member.member_id, b"")
+            self._assign(member, assignments.get(member.member_id, b""))
         self.become(GroupState.STABLE)
 
+    def _assign(self, member: Member, assignment: bytes) -> None:
+        self.memory.take(len(assignment) - len(member.assignment))
+        member.assignment = assignment
+
     def _known_to_all(self) -> set[str]:
-        known = [{name for name, _ in member.protocols} for member in self.members.values()]
-        return set.intersection(*known) if known else set()
+        first = next(iter(self.members.values()), None)
+        return set() if first is None else {name for name, _ in first.protocols if self._is_known_to_all(name)}
 
 
 def _topics_of(subscription: bytes, most: int) -> tuple[set[str], int]:

@@ -18,7 +18,7 @@ def expired_offsets(
     """The partitions whose committed offsets have expired.
 
     Retention starts when the last member left. For groups that never had members, and for topics that no member
-    consumes any more, it starts with the commit. Nothing expires while the members have no common protocol, or are no
+    consumes any more, it starts with the commit. Nothing expires while the members have no common protocol or are not
     consumers.
     """
     since_ms, consumed = None, set[str]()

@@ -1,12 +1,12 @@
-"""The coordinator of all groups: joins, rebalances, and sessions that time out.
+"""The coordinator of all groups: joins, rebalances, and session time-outs.
 
 Follows Kafka's ``GroupMetadataManager`` for the classic protocol: JoinGroup waits until all members have joined (or
 the time-out has passed), SyncGroup until the leader has sent the assignments. Members are static if they have a
 ``group.instance.id`` (KIP-345), and others get their id before they join (KIP-394).
 
 Simplifications: all nodes share the groups, and members are lost with the process: after a restart, offsets expire as
-those of groups that never had members. With ``group.initial.rebalance.delay.ms`` the first rebalance waits
-that long once, however many members come meanwhile.
+those of groups that never had members. With ``group.initial.rebalance.delay.ms`` the first rebalance of a group that
+was empty waits that long once, however many members come meanwhile.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from uuid import uuid4
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.coordinators.classic_group import ClassicGroup, GroupState, Member
 from aioproducer.broker.coordinators.expiry import expired_offsets
+from aioproducer.broker.coordinators.group_memory import OF_MEMBER, GroupMemory
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
@@ -53,6 +54,7 @@ class GroupCoordinator:
         self._config = config
         self._clock = clock
         self.offsets = offsets
+        self._memory = GroupMemory()
         self._groups: dict[str, ClassicGroup] = {}
         self._pending: dict[str, set[str]] = {}
         self._joins: dict[str, Answer] = {}
@@ -72,11 +74,11 @@ class GroupCoordinator:
         return list(dict.fromkeys([*self._groups, *self.offsets.groups()]))
 
     def is_known(self, group_id: str) -> bool:
-        """Whether it is one of :meth:`group_ids`."""
+        """Whether a group is among :meth:`group_ids`."""
         return group_id in self._groups or self.offsets.is_known(group_id)
 
     def group(self, group_id: str) -> ClassicGroup:
-        """The group, an empty one if there is none."""
+        """The group with this id, or an empty one."""
         return self._groups.get(group_id) or ClassicGroup(group_id)
 
     def delete(self, group_id: str) -> None:
@@ -101,7 +103,10 @@ class GroupCoordinator:
             yield
 
     def _delete(self, group_id: str) -> None:
-        self._groups.pop(group_id, None)
+        group = self._groups.pop(group_id, None)
+        for member_id in tuple(self._pending.get(group_id, ())):
+            if group is not None:
+                self._is_pending_no_more(group, member_id)
         self._pending.pop(group_id, None)
         self.offsets.delete(group_id)
 
@@ -143,15 +148,15 @@ class GroupCoordinator:
             raise InvalidSessionTimeoutException(f"session.timeout.ms must be {shortest} to {longest}")
         if wanted.member_id and group_id not in self._groups:
             raise UnknownMemberIdException(f"there is no group {group_id!r}")
-        group = self._groups.get(group_id) or ClassicGroup(group_id)
+        group = self._groups.get(group_id) or ClassicGroup(group_id, self._memory)
         group.check_protocols(wanted.protocol_type, wanted.protocols)
         self._groups[group_id] = group
         pending = self._pending.setdefault(group_id, set())
         if not wanted.member_id:
             self._join_new(group, wanted, known, answer)
         elif wanted.member_id in pending:
-            pending.discard(wanted.member_id)
-            self._stop(group, wanted.member_id)
+            group.memory.check(wanted.size)
+            self._is_pending_no_more(group, wanted.member_id)
             self._add(group, wanted, answer)
         else:
             self._rejoin(group, group.member(wanted.member_id, wanted.instance_id), wanted, answer)
@@ -162,14 +167,19 @@ class GroupCoordinator:
         wanted.member_id = f"{wanted.instance_id or wanted.client_id}-{uuid4()}"
         present = group.static_member(wanted.instance_id)
         if present is not None:
+            group.check_change(group.members[present], wanted.protocols)
             self._turn_away(group, present, ErrorCode.FENCED_INSTANCE_ID)
             member = group.replace(present, wanted.member_id)
             self._rejoin(group, member, wanted, answer, back=True)
         elif known and wanted.instance_id is None:
-            self._pending[group.group_id].add(wanted.member_id)
-            self._start(group, wanted.member_id, wanted.session_timeout_ms, lambda: self._pending_gone(group, wanted))
+            member_id, size = wanted.member_id, OF_MEMBER + len(wanted.member_id)
+            group.memory.check(size)
+            group.memory.take(size)
+            self._pending[group.group_id].add(member_id)
+            self._start(group, member_id, wanted.session_timeout_ms, lambda: self._pending_gone(group, member_id))
             answer(group, wanted, ErrorCode.MEMBER_ID_REQUIRED)
         else:
+            group.memory.check(wanted.size)
             self._add(group, wanted, answer)
 
     def _check_size(self, group: ClassicGroup) -> None:
@@ -185,13 +195,17 @@ class GroupCoordinator:
         self, group: ClassicGroup, member: Member, wanted: Member, answer: Answer, *, back: bool = False
     ) -> None:
         changed = list(member.protocols) != list(wanted.protocols)
-        member.protocols = wanted.protocols
+        if changed:
+            group.check_change(member, wanted.protocols)
+            group.change_protocols(member, wanted.protocols)
         member.session_timeout_ms = wanted.session_timeout_ms
         member.rebalance_timeout_ms = wanted.rebalance_timeout_ms
         state = group.state
-        # A leader that joins again wants a new assignment; after a restart it gets the assignment that it had.
+        # A leader that joins again requests a new assignment; after a restart it gets its previous one.
         same = not changed and (back or group.leader != member.member_id)
-        if (state is GroupState.STABLE and same) or (state is GroupState.COMPLETING_REBALANCE and not changed):
+        # A restarted client has a new id, and the leader would assign to the old one.
+        waits_too = state is GroupState.COMPLETING_REBALANCE and not changed and not back
+        if (state is GroupState.STABLE and same) or waits_too:
             self._heard(group, member)
             answer(group, member, ErrorCode.NONE)
             return
@@ -208,14 +222,13 @@ class GroupCoordinator:
     def _rebalance(self, group: ClassicGroup) -> None:
         """Begins a rebalance unless there is one, and completes it if all members have joined."""
         if group.state is not GroupState.PREPARING_REBALANCE:
-            first = group.generation == 0
             for member_id in group.members:
                 sync = self._syncs.pop(member_id, None)
                 if sync is not None:
                     self._heard(group, group.members[member_id])
                     sync(None, None, ErrorCode.REBALANCE_IN_PROGRESS)
             group.prepare_rebalance()
-            delay = self._config.group_initial_rebalance_delay_ms if first else 0
+            delay = self._config.group_initial_rebalance_delay_ms if group.was_empty else 0
             self._start(group, "", delay or group.rebalance_timeout_ms, lambda: self._complete_join(group))
         self._mark_joined(group)
         self._complete_if_all_joined(group)
@@ -227,8 +240,11 @@ class GroupCoordinator:
     def _complete_if_all_joined(self, group: ClassicGroup) -> None:
         if group.state is not GroupState.PREPARING_REBALANCE:
             return
-        waits = group.generation == 0 and self._config.group_initial_rebalance_delay_ms
-        if not waits and group.all_joined and not self._pending.get(group.group_id):
+        if group.was_empty:  # as in Kafka, clients that have only received their id do not delay it
+            waits = bool(self._config.group_initial_rebalance_delay_ms)
+        else:
+            waits = bool(self._pending.get(group.group_id))
+        if not waits and group.all_joined:
             self._complete_join(group)
 
     def _complete_join(self, group: ClassicGroup) -> None:
@@ -280,18 +296,23 @@ class GroupCoordinator:
                     raise InconsistentGroupProtocolException(f"{said!r} is not what {group_id!r} uses")
             if group.state is GroupState.PREPARING_REBALANCE:
                 raise RebalanceInProgressException(f"group {group_id!r} rebalances")
+            assigns = group.state is GroupState.COMPLETING_REBALANCE and member_id == group.leader
+            if assigns:
+                group.assign(assignments)
+        except GroupMaxSizeReachedException:
+            answer(None, None, ErrorCode.UNKNOWN_SERVER_ERROR)  # as Kafka, of a group that does not fit in a record
+            return
         except ApiException as error:
             answer(None, None, error.code)
             return
-        if group.state is GroupState.STABLE:
+        if not assigns and group.state is GroupState.STABLE:
             self._heard(group, member)
             answer(group, member, ErrorCode.NONE)
             return
         self._syncs[member_id] = answer
         self._stop(group, member_id)
-        if member_id == group.leader:
+        if assigns:
             self._stop(group, "")
-            group.assign(assignments)
             for other in list(group.members.values()):
                 waiting = self._syncs.pop(other.member_id, None)
                 if waiting is not None:
@@ -307,7 +328,7 @@ class GroupCoordinator:
     # staying and leaving
 
     def heartbeat(self, group_id: str, generation: int, member_id: str, instance_id: str | None) -> None:
-        """Renews a member's session. Raises what the member has to know, such as ``REBALANCE_IN_PROGRESS``."""
+        """Renews a member's session. Raises errors for the member, such as ``REBALANCE_IN_PROGRESS``."""
         group = self.group(group_id)
         member = group.member(member_id, instance_id)
         group.check_generation(generation)
@@ -320,8 +341,7 @@ class GroupCoordinator:
         group = self.group(group_id)
         pending = self._pending.get(group_id, set())
         if member_id in pending:
-            pending.discard(member_id)
-            self._stop(group, member_id)
+            self._is_pending_no_more(group, member_id)
             self._complete_if_all_joined(group)
             return
         if not member_id:
@@ -333,9 +353,14 @@ class GroupCoordinator:
         if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE):
             self._rebalance(group)
 
-    def _pending_gone(self, group: ClassicGroup, member: Member) -> None:
-        self._pending[group.group_id].discard(member.member_id)
+    def _pending_gone(self, group: ClassicGroup, member_id: str) -> None:
+        self._is_pending_no_more(group, member_id)
         self._complete_if_all_joined(group)
+
+    def _is_pending_no_more(self, group: ClassicGroup, member_id: str) -> None:
+        self._pending[group.group_id].discard(member_id)
+        group.memory.take(-OF_MEMBER - len(member_id))
+        self._stop(group, member_id)
 
     def _drop(self, group: ClassicGroup, member_id: str) -> None:
         self._turn_away(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID)

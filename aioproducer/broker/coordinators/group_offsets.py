@@ -1,22 +1,31 @@
-"""Offsets that groups have committed, and those that wait for the end of a transaction (``OffsetMetadataManager``)."""
+"""Committed offsets of groups, and pending offsets of open transactions (Kafka's ``OffsetMetadataManager``)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import islice
 
 from aioproducer.broker.state.cluster_journal import IN_MEMORY, ClusterJournal
 from aioproducer.broker.state.committed_offset import OffsetAndMetadata, TopicPartitionKey
 
+_AT_ONCE = 100
+
 
 class GroupOffsets:
-    """What all groups of the cluster have committed; their members are the coordinator's."""
+    """The offsets of all groups of the cluster. The coordinator keeps their members."""
 
     def __init__(self, journal: ClusterJournal = IN_MEMORY) -> None:
         self._journal = journal
         self._committed: dict[str, dict[TopicPartitionKey, OffsetAndMetadata]] = defaultdict(dict)
+        # topic → groups and partitions with a committed offset
+        self._committed_of: dict[str, dict[tuple[str, TopicPartitionKey], None]] = {}
         # producer id → group → what its transaction wants to commit
         self._pending: dict[int, dict[str, dict[TopicPartitionKey, OffsetAndMetadata]]] = {}
+        # group → partitions, and how many transactions have a pending offset for each
+        self._unstable: dict[str, Counter[TopicPartitionKey]] = {}
+        # topic → producer ids and groups with a pending offset
+        self._pending_of: dict[str, dict[tuple[int, str], None]] = {}
 
     def groups(self) -> list[str]:
         return list(self._committed)
@@ -25,39 +34,68 @@ class GroupOffsets:
         return group in self._committed
 
     def delete(self, group: str) -> None:
-        self._journal.offsets_forgotten(group, self._committed.pop(group, {}))
+        offsets = self._committed.pop(group, {})
+        for partition in offsets:
+            self._unlist(group, partition)
+        self._journal.offsets_forgotten(group, offsets)
 
     def forget(self, group: str, partitions: Iterable[TopicPartitionKey]) -> None:
         offsets = self._committed.get(group, {})
         for partition in partitions:
             if offsets.pop(partition, None) is not None:
+                self._unlist(group, partition)
                 self._journal.offsets_forgotten(group, [partition])
+
+    def _unlist(self, group: str, partition: TopicPartitionKey) -> None:
+        of_topic = self._committed_of[partition[0]]
+        del of_topic[group, partition]
+        if not of_topic:
+            del self._committed_of[partition[0]]
+
+    def forgetting(self, topic: str) -> Iterator[None]:
+        """Removes the committed offsets that a topic has now, in steps that take little time."""
+        for _ in range(0, len(self._committed_of.get(topic, ())), _AT_ONCE):
+            for group, partition in tuple(islice(self._committed_of.get(topic, ()), _AT_ONCE)):
+                self.forget(group, [partition])
+            yield
 
     def topic_deleted(self, topic: str) -> None:
         """Removes the offsets of a deleted topic, so that a new topic of its name has none."""
-        for group, offsets in self._committed.items():
-            self.forget(group, [partition for partition in offsets if partition[0] == topic])
-        for producer_id, groups in self._pending.items():
-            for group, offsets in groups.items():
-                kept = {partition: offset for partition, offset in offsets.items() if partition[0] != topic}
-                if len(kept) < len(offsets):
-                    groups[group] = kept
-                    self._journal.pending_offsets_changed(producer_id, group, kept)
+        for _ in self.forgetting(topic):
+            pass
+        for producer_id, group in self._pending_of.pop(topic, {}):
+            offsets = self._pending[producer_id][group]
+            kept = {partition: offset for partition, offset in offsets.items() if partition[0] != topic}
+            self._settle(group, offsets.keys() - kept.keys())
+            self._pending[producer_id][group] = kept
+            self._journal.pending_offsets_changed(producer_id, group, kept)
 
     def commit(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None:
-        self._committed[group].update(offsets)
-        self._journal.offsets_committed(group, offsets)
+        if offsets:
+            self._committed[group].update(offsets)
+            for partition in offsets:
+                self._committed_of.setdefault(partition[0], {})[group, partition] = None
+            self._journal.offsets_committed(group, offsets)
 
     def commit_in_transaction(
         self, producer_id: int, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]
     ) -> None:
-        """They count when the transaction is committed."""
+        """Keeps offsets pending until the transaction is committed."""
         pending = self._pending.setdefault(producer_id, {}).setdefault(group, {})
+        self._unstable.setdefault(group, Counter()).update(offsets.keys() - pending.keys())
         pending.update(offsets)
+        for topic, _ in offsets:
+            self._pending_of.setdefault(topic, {})[producer_id, group] = None
         self._journal.pending_offsets_changed(producer_id, group, pending)
 
     def transaction_ended(self, producer_id: int, *, committed: bool) -> None:
         for group, offsets in self._pending.pop(producer_id, {}).items():
+            self._settle(group, offsets)
+            for topic in {topic for topic, _ in offsets}:
+                of_topic = self._pending_of[topic]
+                del of_topic[producer_id, group]
+                if not of_topic:
+                    del self._pending_of[topic]
             self._journal.pending_offsets_changed(producer_id, group, {})
             if committed:
                 self.commit(group, offsets)
@@ -65,6 +103,16 @@ class GroupOffsets:
     def committed(self, group: str) -> Mapping[TopicPartitionKey, OffsetAndMetadata]:
         return self._committed.get(group, {})
 
-    def unstable(self, group: str) -> set[TopicPartitionKey]:
-        """The partitions for which an open transaction has a pending offset."""
-        return {partition for groups in self._pending.values() for partition in groups.get(group, {})}
+    def _settle(self, group: str, partitions: Iterable[TopicPartitionKey]) -> None:
+        """A transaction has no pending offsets for these partitions any more."""
+        unstable = self._unstable.get(group, Counter())
+        for partition in partitions:
+            unstable[partition] -= 1
+            if not unstable[partition]:
+                del unstable[partition]
+        if not unstable:
+            self._unstable.pop(group, None)
+
+    def unstable(self, group: str) -> Set[TopicPartitionKey]:
+        """The partitions with pending offsets of open transactions."""
+        return self._unstable.get(group, Counter()).keys()

@@ -1,12 +1,12 @@
-"""Transactions: who may write under a transactional id, what its transaction has written to, and how it ends.
+"""Transactions: the producer of each transactional id, the partitions and groups of its transaction, and its end.
 
-Follows Kafka's ``TransactionCoordinator`` for both of its protocols: with the first one (v1) a producer names each
-partition before it writes to it, and keeps its epoch from one transaction to the next; with the second one (KIP-890,
-v2) writing is naming, and the end of a transaction bumps the epoch, so that nothing of the last one can slip into the
-next.
+Follows Kafka's ``TransactionCoordinator`` for both of its protocols. In the first one (v1) a producer adds each
+partition before it writes to it, and keeps its epoch from one transaction to the next. In the second one (KIP-890, v2)
+a write adds the partition, and the end of a transaction bumps the epoch, so that no late record of one transaction gets
+into the next.
 
 Simplifications: markers are written at once, in the same step as the decision, so ``CONCURRENT_TRANSACTIONS`` is only
-the answer to an InitProducerId that had to abort a transaction; what is decided is known to all nodes.
+the answer to an InitProducerId that had to abort a transaction; all nodes know a decision at once.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class TransactionCoordinator:
         return self._transactions.get(transactional_id)
 
     def transactions(self) -> list[TransactionMetadata]:
-        """All transactional ids that anybody has used."""
+        """All known transactional ids."""
         return list(self._transactions.values())
 
     def close(self) -> None:
-        """No transaction times out any more."""
+        """Cancels the time-outs of all transactions."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -69,10 +69,10 @@ class TransactionCoordinator:
     def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
         """The id and epoch to continue with; the previous owner of the transactional id is fenced.
 
-        If its transaction is under way, that is aborted under the next epoch, which nobody gets, and
-        :class:`ConcurrentTransactionsException` is raised: the producer asks again, and gets the one after.
-        ``expected`` is what the producer has (KIP-360), or ``(-1, -1)``. As in Kafka, the epoch in it counts only if no
-        transaction is under way.
+        An open transaction is aborted under the next epoch, which no producer gets, and
+        :class:`ConcurrentTransactionsException` is raised: the producer retries, and gets the epoch after that.
+        ``expected`` is the producer's current identity (KIP-360), or ``(-1, -1)``. As in Kafka, its epoch is checked
+        only if no transaction is open.
         """
         if not transactional_id:
             raise InvalidRequestException("the transactional id is empty")
@@ -95,7 +95,7 @@ class TransactionCoordinator:
             self._bump(metadata)
             if expected[0] == NO_PRODUCER_ID:
                 metadata.previous = NOBODY
-        elif expected != metadata.previous:  # with that one it asks again, as the answer got lost
+        elif expected != metadata.previous:  # that one means a retry after a lost answer
             raise self._moved_on(metadata, expected)
         metadata.timeout_ms = timeout_ms
         metadata.become(TransactionState.EMPTY)
@@ -104,7 +104,7 @@ class TransactionCoordinator:
         return metadata.identity
 
     def add_partitions(self, transactional_id: str, identity: Identity, partitions: Iterable[tuple[str, int]]) -> None:
-        """The transaction is going to write to these partitions; begins one if there is none."""
+        """Adds partitions to the transaction; begins one if there is none."""
         metadata = self._of(transactional_id, identity)
         new = [partition for partition in partitions if partition not in metadata.partitions]
         if self._begin(metadata) or new:
@@ -112,14 +112,14 @@ class TransactionCoordinator:
             self._changed(metadata)
 
     def add_group(self, transactional_id: str, identity: Identity, group: str) -> None:
-        """The transaction is going to commit offsets of this group; begins one if there is none."""
+        """Adds a group to the transaction; begins one if there is none."""
         metadata = self._of(transactional_id, identity)
         if self._begin(metadata) or group not in metadata.groups:
             metadata.groups[group] = None
             self._changed(metadata)
 
     def check_partition(self, transactional_id: str, identity: Identity, partition: tuple[str, int]) -> None:
-        """Raises unless the partition was added to the transaction under way."""
+        """Raises unless the partition was added to the open transaction."""
         metadata = self._of(transactional_id, identity)
         if metadata.state is not TransactionState.ONGOING or partition not in metadata.partitions:
             raise InvalidTxnStateException(
@@ -127,7 +127,7 @@ class TransactionCoordinator:
             )
 
     def check_group(self, transactional_id: str, identity: Identity, group: str) -> None:
-        """Raises unless the group was added to the transaction under way."""
+        """Raises unless the group was added to the open transaction."""
         metadata = self._of(transactional_id, identity)
         if metadata.state is not TransactionState.ONGOING or group not in metadata.groups:
             raise InvalidTxnStateException(f"group {group!r} was not added to the transaction of {transactional_id!r}")
@@ -138,7 +138,7 @@ class TransactionCoordinator:
         wanted = TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT
         if bump and identity == metadata.previous:
             if metadata.state is wanted:
-                return metadata.identity  # it asks again: the answer got lost
+                return metadata.identity  # a retry after a lost answer
             if metadata.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT):
                 raise self._cannot_end(metadata, committed)
         self._check(metadata, identity)
@@ -150,7 +150,7 @@ class TransactionCoordinator:
             self._changed(metadata)
             return metadata.identity
         if bump and not committed:
-            self._bump(metadata)  # nothing was written, and nothing of it may come any more
+            self._bump(metadata)  # nothing was written, and late records must not be accepted
             metadata.become(TransactionState.COMPLETE_ABORT)
             metadata.started_ms = self._clock.time_ms()
             self._changed(metadata)
@@ -170,17 +170,17 @@ class TransactionCoordinator:
             yield
 
     def restore(self, metadata: TransactionMetadata) -> None:
-        """A transactional id that there was before a restart; see :meth:`resume`."""
+        """Restores a transactional id from before a restart; see :meth:`resume`."""
         self._transactions[metadata.transactional_id] = metadata
 
     def resume(self) -> None:
-        """After a restart: transactions under way have the rest of their time."""
+        """Sets the time-outs of open transactions after a restart, to the time that they have left."""
         for metadata in self._transactions.values():
             if metadata.state is TransactionState.ONGOING:
                 self._start_timer(metadata, metadata.started_ms + metadata.timeout_ms - self._clock.time_ms())
 
     def _begin(self, metadata: TransactionMetadata) -> bool:
-        """Whether there was no transaction under way, and is now."""
+        """Begins a transaction unless one is open. Returns whether it did."""
         if metadata.state is TransactionState.ONGOING:
             return False
         metadata.become(TransactionState.ONGOING)
@@ -203,8 +203,8 @@ class TransactionCoordinator:
             log.warning("the transaction of %r stays open: %s", metadata.transactional_id, error)
 
     def _abort_fenced(self, metadata: TransactionMetadata) -> None:
-        """Aborts, and lets the producer that is in the middle of it do no more. With the second protocol it may abort,
-        too: that is answered as if it asked again, and it goes on."""
+        """Aborts the open transaction and fences its producer. In the second protocol that producer may still abort:
+        this is answered like a retry, and the producer continues."""
         marked = metadata.producer_id, metadata.producer_epoch + 1
         self._bump(metadata)
         self._write_markers(metadata, marked, False)

@@ -1,7 +1,7 @@
 """Faults of the embedded broker, so that clients can be tested against them.
 
-:class:`Faults` decides. Handlers ask it about partitions and topics;
-:class:`~aioproducer.broker.faulty_apis.FaultyApis` asks it about whole requests.
+:class:`Faults` decides. Handlers call it for partitions and topics,
+:class:`~aioproducer.broker.faulty_apis.FaultyApis` for whole requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ReceivedRequest(NamedTuple):
     state: ClusterState
 
     def message(self) -> Request:
-        """Its body. Raises ``SchemaException`` for one that cannot be read."""
+        """Decodes its body. Raises ``SchemaException`` for a malformed one."""
         request = APIS[ApiKey(self.header.api_key)].request
         return decode_prefix(request, self.header.api_version, self.frame, self.body_at)[0]
 
@@ -47,74 +47,74 @@ class RequestFault:
     """What happens to one request. Times are in seconds."""
 
     lost: bool = False
-    """Its connection is dropped instead of handling it."""
+    """The request is not handled, and its connection is dropped."""
     handled_after: float = 0.0
-    """It stays in the request queue for this long. It is handled even if its client has gone by then, as in Kafka, but
-    not if the node was stopped."""
+    """The request stays in the queue for this long. Then it is handled even if its client has disconnected, as in
+    Kafka, but not if the node has stopped."""
     unanswered: bool = False
-    """It is handled, and its connection is dropped instead of a response."""
+    """The request is handled, and its connection is dropped instead of a response."""
     answered_after: float = 0.0
-    """Its response waits this long."""
+    """The response is sent after this delay."""
     silent: bool = False
-    """It is handled and never answered; its connection stays open."""
+    """The request is handled and never answered; its connection stays open."""
     cut_after: int | None = None
-    """It is handled; only this many bytes of the response are sent, then its connection is dropped."""
+    """The request is handled. This many bytes of the response are sent, then its connection is dropped."""
     garbage: bytes | None = None
-    """It is handled, and these bytes are sent instead of the response."""
+    """The request is handled, and these bytes are sent instead of the response."""
     code: ErrorCode = ErrorCode.NONE
-    """It is answered with this and not handled; for APIs whose response has an ``error_code``."""
+    """The request is not handled, but answered with this code; for APIs whose response has an ``error_code``."""
     response: Response | None = None
-    """It is answered with this and not handled."""
+    """The request is not handled, but answered with this response."""
     edit: Callable[[Any], object] | None = None
-    """It is handled, and this is called with the response before the response is sent."""
+    """The request is handled, and this function may change the response before it is sent."""
 
 
 class AppendFault(NamedTuple):
-    """An append that ends with an error; ``appended``: the records are in the log all the same."""
+    """An append that ends with an error; with ``appended`` the records are in the log nevertheless."""
 
     code: ErrorCode
     appended: bool
 
 
 class Faults:
-    """Nothing goes wrong by default. Override what should; one instance may serve all nodes of a cluster."""
+    """No faults by default: override the methods of those that you want. One instance may serve all nodes."""
 
     def refuses_connection(self, node_id: int) -> bool:
-        """Somebody has connected to the node; the connection may be dropped at once."""
+        """Whether the node drops a new connection at once."""
         return False
 
     def on_request(self, request: ReceivedRequest) -> RequestFault | None:
-        """A request has come."""
+        """The fault of a request that has arrived; None for none."""
         return None
 
     def on_append(
         self, node_id: int, partition: Partition, batch: RecordBatch, client_id: str | None
     ) -> AppendFault | None:
-        """A batch is about to be appended to a partition that the node leads."""
+        """The fault of an append to a partition that the node leads; None for none."""
         return None
 
     def leaves_out(self, node_id: int) -> bool:
-        """A partition is about to be answered for; the response may leave it out."""
+        """Whether a produce response leaves out a partition."""
         return False
 
     def throttle_ms(self, node_id: int) -> int:
-        """For how long the producer is asked to pause."""
+        """The throttle time in a produce response."""
         return 0
 
     def on_topic_metadata(self, node_id: int, topic: str) -> ErrorCode:
-        """What a topic that exists is answered with."""
+        """The error code of an existing topic in a metadata response."""
         return ErrorCode.NONE
 
     def coordinator_error(self, node_id: int, key: str) -> ErrorCode:
-        """What the coordinator of this group or transactional id answers instead of doing its work."""
+        """The error that the coordinator of this group or transactional id answers instead of handling a request."""
         return ErrorCode.NONE
 
     def partitions(self, node_id: int, topic: Topic) -> int:
-        """How many partitions of the topic the node's metadata knows by now."""
+        """How many partitions of the topic the node's metadata has."""
         return len(topic.partitions)
 
     def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
-        """The leader and its epoch, as far as the node's metadata knows them by now."""
+        """The leader and its epoch in the node's metadata."""
         return partition.leader, partition.leader_epoch
 
 

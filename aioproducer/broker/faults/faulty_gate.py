@@ -1,16 +1,16 @@
-"""A gate that turns connections away when the faults say so."""
+"""A gate that refuses connections when the faults say so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from aioproducer.broker.faults.faults import Faults
-from aioproducer.broker.network.gate import Gate
+from aioproducer.broker.network.connection_gate import Gate
 from aioproducer.broker.network.listening_socket import AcceptedSocket
 
 
 class FaultyGate:
-    """Stands before a node's own :class:`Gate`, which hears nothing of the connections that are turned away."""
+    """Stands before a node's own :class:`Gate`, and passes on the connections that it does not refuse."""
 
     def __init__(self, gate: Gate, node_id: int, faults: Faults) -> None:
         self._gate = gate

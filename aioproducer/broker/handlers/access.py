@@ -52,7 +52,7 @@ _FAILED = {
 
 
 class Access:
-    """The authorizer is asked once about each thing: the answer is the same for the whole request."""
+    """Calls the authorizer once for each resource, so that its answer is the same for the whole request."""
 
     __slots__ = ("_authorizer", "_client", "_decided")
 

@@ -9,6 +9,7 @@ from aioproducer.acls import AclOperation
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.checks import check_coordinator, fencing_code
 from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
@@ -23,13 +24,23 @@ from aioproducer.protocol.schema import Versions
 VERSIONS = Versions(0, 3)
 
 _PRODUCER_FENCED_VERSION = 2
+_PARTITIONS_AT_ONCE = 100
 
 
-def handle(context: BrokerContext, request: Request, message: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+def handle(
+    context: BrokerContext, request: Request, message: AddPartitionsToTxnRequest
+) -> Steps[AddPartitionsToTxnResponse]:
     wanted = [(topic.name, index) for topic in message.v3_and_below_topics for index in topic.partitions]
     access = Access.of(context, request)
-    refused = {partition: code for partition in wanted if (code := _refusal(context, access, partition))}
-    if not access.may_transactional_id(AclOperation.WRITE, message.v3_and_below_transactional_id):
+    may_write = access.may_transactional_id(AclOperation.WRITE, message.v3_and_below_transactional_id)
+    refused = {}
+    for number, partition in enumerate(wanted if may_write else (), start=1):
+        code = _refusal(context, access, partition)
+        if code:
+            refused[partition] = code
+        if number % _PARTITIONS_AT_ONCE == 0:
+            yield
+    if not may_write:
         codes = dict.fromkeys(wanted, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     elif refused:  # all or nothing
         codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused

@@ -1,6 +1,7 @@
 """AlterClientQuotas: versions 0 and 1 (KIP-546, KIP-612). Any node changes them for all, at once.
 
-Stricter than Kafka: an entity that names a type twice is refused, and so is a quota that is not a number.
+Stricter than Kafka: an entity that names a type twice is refused, and so is a quota that is not a number. At most
+10,000 entities have quotas.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _ENTRIES_AT_ONCE = 32
 def handle(
     context: BrokerContext, request: Request, message: AlterClientQuotasRequest
 ) -> Steps[AlterClientQuotasResponse]:
-    access = Access.of(context, request)
+    access, quotas = Access.of(context, request), context.state.client_quotas
     times = Counter(_named(entry) for entry in message.entries)
     results = []
     for entry in {_named(entry): entry for entry in message.entries}.values():
@@ -43,12 +44,14 @@ def handle(
                 raise InvalidRequestException("each entity may be there once")
             changes = [(op.key, None if op.remove else op.value) for op in entry.ops]
             of = entity(_named(entry))
-            context.state.client_quotas.alter(of, changes, validate_only=message.validate_only)
+            quotas.change(of, changes, validate_only=message.validate_only)
         except ApiException as error:
             code, text = error.code, str(error)
         results.append(EntryResult(code, text, entry.entity))
         if len(results) % _ENTRIES_AT_ONCE == 0:
             yield
+    if not message.validate_only:
+        quotas.changed()
     return AlterClientQuotasResponse(entries=results)
 
 

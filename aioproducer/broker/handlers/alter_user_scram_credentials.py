@@ -34,6 +34,12 @@ VERSIONS = Versions(0, 0)
 
 _CHANGES_AT_ONCE = 32
 
+MAX_CREDENTIALS = 20_000
+"""Of all users. Kafka has no such limit, nor the next one."""
+
+MAX_NAME = 1000
+"""Characters of a user's name, and bytes of a salt and a salted password."""
+
 _Change = ScramCredentialDeletion | ScramCredentialUpsertion
 _Refusal = tuple[ErrorCode, str]
 
@@ -82,5 +88,9 @@ def _change(context: BrokerContext, access: Access, change: _Change) -> _Refusal
         return ErrorCode.UNACCEPTABLE_CREDENTIAL, f"iterations are {change.iterations}, not {allowed}"
     if not change.salt or not change.salted_password:
         return ErrorCode.UNACCEPTABLE_CREDENTIAL, "salt or salted password is empty"
+    if max(map(len, (change.name, change.salt, change.salted_password))) > MAX_NAME:
+        return ErrorCode.UNACCEPTABLE_CREDENTIAL, f"the username, the salt or the password is longer than {MAX_NAME}"
+    if len(known) >= MAX_CREDENTIALS and known.get(change.name, mechanism) is None:
+        return ErrorCode.POLICY_VIOLATION, f"the cluster has {MAX_CREDENTIALS} credentials, and can have no more"
     credential = ScramCredential.of_salted(mechanism, change.salted_password, change.iterations, change.salt)
     return partial(known.put, change.name, mechanism, credential)

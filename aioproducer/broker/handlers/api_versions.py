@@ -1,7 +1,7 @@
 """ApiVersions: which APIs the node speaks, in which versions.
 
 Versions 0 to 4. A newer version is answered with ``UNSUPPORTED_VERSION`` in the format of version 0, which
-lists the versions of this API alone, and the client asks again in one of them (KIP-511).
+lists the versions of this API alone, and the client retries with one of them (KIP-511).
 
 Simplification: ``transaction.version`` is the only feature.
 """
@@ -35,6 +35,9 @@ NEWEST_TRANSACTION_VERSION = 2
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
+_KEPT = 255
+"""Characters of a software's name and version that are kept with the connection."""
+
 
 class ApiVersionsHandler:
     """Answers with the versions of the other APIs, given as ``{api key: versions}``."""
@@ -63,7 +66,8 @@ class ApiVersionsHandler:
             request.respond(ApiVersionsResponse(ErrorCode.INVALID_REQUEST))
             return
         if version >= 3:
-            request.connection.software = ClientSoftware(message.client_software_name, message.client_software_version)
+            name, software_version = message.client_software_name, message.client_software_version
+            request.connection.software = ClientSoftware(name[:_KEPT], software_version[:_KEPT])
         if authenticator is not None:
             authenticator.versions(is_supported=True)
         level = self._transaction_version

@@ -8,12 +8,19 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.state.committed_offset import CommittedPartition
 from aioproducer.broker.state.topic import Topic
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, NotCoordinatorException, error_for
+from aioproducer.errors import ApiException, InvalidGroupIdException, NotCoordinatorException, error_for
 
 
 def coordinates(context: BrokerContext, key: str) -> bool:
     """Whether this node coordinates the group or transactional id."""
     return context.state.nodes.coordinator(key) == context.node_id
+
+
+def check_group(context: BrokerContext, group_id: str) -> None:
+    """As :func:`check_coordinator`. Raises for an empty id, too."""
+    check_coordinator(context, group_id)
+    if not group_id:
+        raise InvalidGroupIdException("the group id is empty")
 
 
 def check_coordinator(context: BrokerContext, key: str) -> None:

@@ -1,4 +1,4 @@
-"""What the handlers of one node work with."""
+"""What the handlers of one node use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from aioproducer.timing.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class BrokerContext:
-    """A node: its id, the state that it shares with the other nodes, where its time comes from, and what goes wrong."""
+    """A node: its id, its clock, its faults, and the state that it shares with the other nodes."""
 
     node_id: int
     state: ClusterState
@@ -45,10 +45,10 @@ class BrokerContext:
     transaction_version: int
     """The finalized level of the feature ``transaction.version``: 2 is KIP-890's protocol."""
     authorizer: Authorizer | None = None
-    """Without one everybody may do everything."""
+    """None: all clients may do everything."""
     faults: Faults = NO_FAULTS
     old: bool = False
-    """A broker before KIP-1269: Produce up to version 13, and 5 batches remembered whatever the config says."""
+    """A broker before KIP-1269: Produce up to version 13, and 5 remembered batches, regardless of the config."""
 
     @property
     def acls(self) -> AclStore:

@@ -1,6 +1,6 @@
 """CreateAcls: new ACLs; one that is there already is no error.
 
-Versions 1 to 3. Simplification: done by whichever node is asked, and known to all at once.
+Versions 1 to 3. Simplification: any node does it, and all nodes know the result at once.
 """
 
 from __future__ import annotations

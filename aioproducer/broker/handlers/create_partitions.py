@@ -1,6 +1,6 @@
 """CreatePartitions: more partitions for topics.
 
-Versions 0 to 3. Simplification: done by whichever node is asked. A request for more than 10,000 new partitions is a
+Versions 0 to 3. Simplification: any node does it. A request for more than 10,000 new partitions is a
 POLICY_VIOLATION, as with CreateTopics, and adds none. Kafka 4.3 answers UNKNOWN_SERVER_ERROR, and adds 10,000.
 """
 

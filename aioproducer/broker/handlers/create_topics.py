@@ -2,7 +2,7 @@
 
 Versions 2 to 7.
 
-Simplifications: done at once, by whichever node is asked; no policies.
+Simplifications: any node does it, at once; no policies.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _new_topic(wanted: CreatableTopic) -> NewTopic:
 
 
 def _created(topic: Topic) -> CreatableTopicResult:
-    """What somebody gets who may not know its configs."""
+    """The result for a client that may not describe the configs of the topic."""
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return CreatableTopicResult(topic.name, topic.id, ErrorCode.NONE, None, topic_config_error_code=code)
 

@@ -2,7 +2,7 @@
 
 Versions 1 to 6.
 
-Simplification: done at once, by whichever node is asked.
+Simplification: any node does it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def handle(context: BrokerContext, request: Request, message: DeleteTopicsReques
         by_id.setdefault(_id_of(context, topic), []).append(topic)
     responses = []
     for same in by_id.values():
-        responses.append(_delete(context, access, same[0], mutations) if len(same) == 1 else _refused(same))
+        if len(same) == 1:
+            responses.append((yield from _delete(context, access, same[0], mutations)))
+        else:
+            responses.append(_refused(same))
         yield
     return DeleteTopicsResponse(throttle_time_ms=mutations.throttle_ms, responses=responses)
 
@@ -70,7 +73,7 @@ def _refused(same: list[DeleteTopicState]) -> DeletableTopicResult:
 
 def _delete(
     context: BrokerContext, access: Access, wanted: DeleteTopicState, mutations: ControllerMutationQuota
-) -> DeletableTopicResult:
+) -> Steps[DeletableTopicResult]:
     name, topic_id = wanted.name, wanted.topic_id
     try:
         if not context.config.delete_topic_enable:
@@ -83,6 +86,8 @@ def _delete(
             return refused
         if known is not None:
             mutations.record(len(known.partitions))
+            # Few are left for the deletion itself, which must remove all at once.
+            yield from context.groups.offsets.forgetting(known.name)
         topic = context.state.delete_topic(name) if name is not None else context.state.delete_topic_by_id(topic_id)
         return DeletableTopicResult(topic.name, topic.id, ErrorCode.NONE)
     except ApiException as error:

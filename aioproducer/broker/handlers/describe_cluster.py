@@ -1,4 +1,4 @@
-"""DescribeCluster: the cluster's id, its controller, and its nodes as the listener has them that is asked (KIP-700).
+"""DescribeCluster: the cluster's id, its controller, and its nodes as the request's listener advertises them (KIP-700).
 
 Versions 0 to 2. Simplifications: every node may change everything, so the first one that lives is called the
 controller; there are no fenced nodes, and without an authorizer every operation is allowed, as in Kafka.
@@ -27,7 +27,7 @@ def handle(context: BrokerContext, request: Request, message: DescribeClusterReq
     if kind != _BROKERS:
         code = ErrorCode.MISMATCHED_ENDPOINT_TYPE if kind == _CONTROLLERS else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
         return DescribeClusterResponse(
-            error_code=code, error_message=f"endpoint type {kind} was asked for: this is a broker, type {_BROKERS}"
+            error_code=code, error_message=f"this is a broker, type {_BROKERS}, not an endpoint of type {kind}"
         )
     state = context.state
     alive = state.nodes.alive(request.connection.listener)

@@ -26,6 +26,8 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 0)
 
+_PRODUCERS_AT_ONCE = 100
+
 
 def handle(
     context: BrokerContext, request: Request, message: DescribeProducersRequest
@@ -38,13 +40,13 @@ def handle(
     for name, indexes in wanted.items():
         described = TopicResponse(name)
         for index in indexes:
-            described.partitions.append(_describe(context, access, name, index))
+            described.partitions.append((yield from _describe(context, access, name, index)))
             yield
         response.topics.append(described)
     return response
 
 
-def _describe(context: BrokerContext, access: Access, topic: str, index: int) -> PartitionResponse:
+def _describe(context: BrokerContext, access: Access, topic: str, index: int) -> Steps[PartitionResponse]:
     try:
         validate_topic_name(topic)
         access.check(AclOperation.READ, ResourceType.TOPIC, topic)
@@ -53,6 +55,9 @@ def _describe(context: BrokerContext, access: Access, topic: str, index: int) ->
             raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
     except ApiException as error:
         return PartitionResponse(index, error.code, str(error))
-    return PartitionResponse(
-        index, ErrorCode.NONE, active_producers=[ProducerState(*one) for one in partition.log.active_producers()]
-    )
+    response = PartitionResponse(index, ErrorCode.NONE)
+    for one in partition.log.each_active_producer():
+        response.active_producers.append(ProducerState(*one))
+        if len(response.active_producers) % _PRODUCERS_AT_ONCE == 0:
+            yield
+    return response

@@ -7,6 +7,7 @@ from collections import Counter
 from aioproducer.acls import AclOperation
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
@@ -20,19 +21,24 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 0)
 
+_USERS_AT_ONCE = 100
+
 
 def handle(
     context: BrokerContext, request: Request, message: DescribeUserScramCredentialsRequest
-) -> DescribeUserScramCredentialsResponse:
+) -> Steps[DescribeUserScramCredentialsResponse]:
     try:
         Access.of(context, request).check_cluster(AclOperation.DESCRIBE)
     except ApiException as error:
         return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=str(error))
     known = context.state.scram_credentials
     asked = Counter(user.name for user in message.users or ()) or Counter(known.users())
-    return DescribeUserScramCredentialsResponse(
-        error_message=None, results=[_described(context, user, times) for user, times in asked.items()]
-    )
+    response = DescribeUserScramCredentialsResponse(error_message=None)
+    for user, times in asked.items():
+        response.results.append(_described(context, user, times))
+        if len(response.results) % _USERS_AT_ONCE == 0:
+            yield
+    return response
 
 
 def _described(context: BrokerContext, user: str, times: int) -> DescribeUserScramCredentialsResult:

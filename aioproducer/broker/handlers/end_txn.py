@@ -1,7 +1,7 @@
 """EndTxn: commits or aborts a transaction.
 
-Versions 0 to 5. Version 5 is of the second protocol (KIP-890): it bumps the epoch, and answers with what the producer
-goes on with.
+Versions 0 to 5. Version 5 is of the second protocol (KIP-890): it bumps the epoch, and answers with the new
+producer id and epoch.
 """
 
 from __future__ import annotations

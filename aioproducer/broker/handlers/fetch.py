@@ -121,7 +121,7 @@ class _Fetch:
     # waiting
 
     def is_enough(self) -> bool:
-        """Kafka answers at once when there is enough to read, when nothing is asked for, and when anything fails."""
+        """Kafka answers at once if enough can be read, if the request names no partition, and on any error."""
         if len(self._wanted) < self._count or not self._wanted:
             return True
         return any(map(self.is_enough_after, self._wanted)) or self._size >= self._min_bytes
@@ -170,8 +170,9 @@ class _Fetch:
                 return
 
     def gone(self) -> None:
-        if self._operation is not None:
-            self._context.long_work.run(self._request, self._unwatch(self._operation), needed=True)
+        operation, self._operation = self._operation, None
+        if operation is not None:
+            self._context.long_work.run(self._request, self._unwatch(operation), needed=True)
 
     def _unwatch(self, operation: DelayedFetch) -> Steps[None]:
         purgatory = self._context.purgatories.fetch

@@ -1,7 +1,7 @@
 """Fetch sessions (KIP-227): the broker remembers what a client fetches, so that each further request names only what is
 to change, and each response only what has.
 
-A request with epoch 0 asks for a session, and one with -1 for none; both are full fetches, and end the session that
+A request with epoch 0 opens a session, and one with -1 does not; both are full fetches, and end the session that
 they name. Epochs from 1 on count the incremental fetches of a session. Follows Kafka's ``FetchSession.scala``. There
 are no followers that fetch, so no session is privileged; and no shards, which keep the locks of threads apart.
 

@@ -1,4 +1,4 @@
-"""FindCoordinator: the node that coordinates a group or a transactional id, as the listener has it that is asked.
+"""FindCoordinator: the node that coordinates a group or a transactional id, as the request's listener advertises it.
 
 Versions 0 to 6.
 

@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs: change configs of topics and brokers while they run (KIP-339).
 
 Versions 0 and 1. Each resource is changed as a whole or not at all. A topic's configs, and those of all brokers (an
-empty name), are changed by whichever node is asked; a node's own only by that node.
+empty name), are changed by any node; those of a single node only by that node.
 
 Simplifications: done at once, known to all nodes; no policies. Kafka keeps a broker config of any name, in case some
 plugin wants it; here one that the broker does not have is refused. Topic configs without effect are kept, and the log

@@ -3,7 +3,7 @@
 Versions 0 to 5.
 
 Without a transactional id every request gets a new id with epoch 0, also one that names the id it has (as in Kafka: an
-idempotent producer bumps its epoch by itself, and asks anew when its epochs are used up).
+idempotent producer bumps its epoch by itself, and requests a new id when its epochs are used up).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _response(version: int, group: ClassicGroup | None, member: Member, code: Er
     if code or group is None:
         return JoinGroupResponse(error_code=code, protocol_name=nothing, member_id=member.member_id)
     leads = group.leader == member.member_id
-    # A leader that is back finds the group at work: it has nothing to assign, whatever it may believe.
+    # A restarted leader of a stable group has nothing to assign.
     settled = leads and group.state is GroupState.STABLE
     skips = settled and version >= _SKIP_ASSIGNMENT_VERSION
     others = group.members.values() if leads and (skips or not settled) else ()

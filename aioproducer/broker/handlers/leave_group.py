@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.handlers.access import Access
-from aioproducer.broker.handlers.checks import check_coordinator
+from aioproducer.broker.handlers.checks import check_group
 from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
@@ -25,20 +26,20 @@ VERSIONS = Versions(0, 5)
 _SEVERAL_VERSION = 3
 
 
-def handle(context: BrokerContext, request: Request, message: LeaveGroupRequest) -> LeaveGroupResponse:
+def handle(context: BrokerContext, request: Request, message: LeaveGroupRequest) -> Steps[LeaveGroupResponse]:
     try:
         Access.of(context, request).check(AclOperation.READ, ResourceType.GROUP, message.group_id)
-        check_coordinator(context, message.group_id)
+        check_group(context, message.group_id)
     except ApiException as error:
         return LeaveGroupResponse(error_code=error.code)
     if request.header.api_version < _SEVERAL_VERSION:
         return LeaveGroupResponse(error_code=_leave(context, message.group_id, MemberIdentity(message.member_id)))
-    return LeaveGroupResponse(
-        members=[
-            MemberResponse(one.member_id, one.group_instance_id, _leave(context, message.group_id, one))
-            for one in message.members
-        ]
-    )
+    response = LeaveGroupResponse()
+    for one in message.members:
+        code = _leave(context, message.group_id, one)
+        response.members.append(MemberResponse(one.member_id, one.group_instance_id, code))
+        yield
+    return response
 
 
 def _leave(context: BrokerContext, group_id: str, member: MemberIdentity) -> ErrorCode:

@@ -19,6 +19,7 @@ from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.handlers.leader_epoch import check_leader_epoch
+from aioproducer.broker.log.batch_scanner import BatchScanner
 from aioproducer.broker.log.log_validator import NO_TIMESTAMP
 from aioproducer.broker.log.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.broker.requests.long_work import Steps
@@ -100,12 +101,14 @@ def handle(context: BrokerContext, request: Request, message: ListOffsetsRequest
         response.topics.append(ListOffsetsTopicResponse(topic.name, partitions))
     if not searches:
         return response
-    context.scanner.run(partial(_run, searches, version), partial(_respond, request, response))
+    context.scanner.run(partial(_run, searches, version, context.scanner), partial(_respond, request, response))
     return None
 
 
-def _run(searches: Sequence[_Search], version: int) -> None:
+def _run(searches: Sequence[_Search], version: int, scanner: BatchScanner) -> None:
     for search in searches:
+        if scanner.is_closed:
+            break
         search.run(version)
 
 

@@ -1,9 +1,9 @@
-"""Metadata: the live nodes as the listener has them that is asked, the topics, and who leads their partitions.
+"""Metadata: the live nodes as the request's listener advertises them, the topics, and the leaders of their partitions.
 
 Versions 0 to 13.
 
-A topic that is created because a client asked for it is there after the response, which says
-``UNKNOWN_TOPIC_OR_PARTITION``, as in Kafka: the client asks again. Simplifications: no topic is internal; for a topic
+A topic that is created on request exists after the response, which says
+``UNKNOWN_TOPIC_OR_PARTITION``, as in Kafka: the client retries. Simplifications: no topic is internal; for a topic
 that cannot be created the answer says why, where Kafka answers ``UNKNOWN_TOPIC_OR_PARTITION`` every time.
 """
 
@@ -57,7 +57,7 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
             response.topics.append((yield from _describe(context, topic, request)))
             yield
     else:
-        # The same topic asked for twice is answered once.
+        # A topic that is named twice is answered once.
         wanted = {(topic.topic_id, topic.name): topic for topic in message.topics}
         for one in wanted.values():
             found = yield from _find(context, access, one, request, create=message.allow_auto_topic_creation)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.handlers.access import Access
-from aioproducer.broker.handlers.checks import check_coordinator
+from aioproducer.broker.handlers.checks import check_group
 from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, GroupIdNotFoundException, InvalidGroupIdException
+from aioproducer.errors import ApiException, GroupIdNotFoundException
 from aioproducer.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -22,24 +23,29 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 0)
 
+_PARTITIONS_AT_ONCE = 100
 
-def handle(context: BrokerContext, request: Request, message: OffsetDeleteRequest) -> OffsetDeleteResponse:
+
+def handle(context: BrokerContext, request: Request, message: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse]:
     groups, group_id = context.groups, message.group_id
     access = Access.of(context, request)
     try:
         access.check(AclOperation.DELETE, ResourceType.GROUP, group_id)
-        check_coordinator(context, group_id)
-        if not group_id:
-            raise InvalidGroupIdException("the group id is empty")
+        check_group(context, group_id)
         if not groups.is_known(group_id):
             raise GroupIdNotFoundException(f"there is no group {group_id!r}")
     except ApiException as error:
         return OffsetDeleteResponse(error_code=error.code)
-    subscribed = groups.group(group_id).subscribed_topics()
-    topics = []
+    response = OffsetDeleteResponse()
+    count = 0
     for topic in message.topics:
-        answers = []
+        answers: list[OffsetDeleteResponsePartition] = []
+        response.topics.append(OffsetDeleteResponseTopic(topic.name, answers))
         for index in (partition.partition_index for partition in topic.partitions):
+            if count % _PARTITIONS_AT_ONCE == 0:
+                yield
+                subscribed = groups.group(group_id).subscribed_topics()
+            count += 1
             code = ErrorCode.NONE
             if not access.may_topic(AclOperation.READ, topic.name):
                 code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -50,5 +56,4 @@ def handle(context: BrokerContext, request: Request, message: OffsetDeleteReques
             else:
                 groups.offsets.forget(group_id, [(topic.name, index)])
             answers.append(OffsetDeleteResponsePartition(index, code))
-        topics.append(OffsetDeleteResponseTopic(topic.name, answers))
-    return OffsetDeleteResponse(topics=topics)
+    return response

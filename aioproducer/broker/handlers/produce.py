@@ -103,6 +103,7 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
         for data in topics:
             append.add(data, data.partition_data)
         return append.end()
+    request.hold()
     context.order.run(request, partial(_scan_elsewhere, context, request, message, writer, topics))
     return None
 
@@ -144,7 +145,7 @@ class _Writer(NamedTuple):
 
 
 def _is_transactional(records: Records) -> bool:
-    """Of whatever was sent as a batch."""
+    """Whether the records are a batch of a transaction; they may be anything."""
     if not isinstance(records, (memoryview, bytes, bytearray)) or len(records) <= _CODEC_AT:
         return False
     return bool(records[_CODEC_AT] & TRANSACTIONAL)
@@ -239,6 +240,7 @@ def _append_in_order(
                 yield
         return append.end()
     finally:
+        request.release()
         context.order.ended(request.connection)
 
 

@@ -21,5 +21,5 @@ def handle(
     response = authenticator.authenticate(message.auth_bytes, context.clock.monotonic())
     if not authenticator.failed:
         return response
-    fail(context, request, response, f"its authentication by {authenticator.mechanism} failed")
+    fail(context, request, response, f"its authentication by {authenticator.mechanism} failed{authenticator.why}")
     return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.coordinators.classic_group import ClassicGroup, Member
 from aioproducer.broker.handlers.access import Access
-from aioproducer.broker.handlers.checks import check_coordinator
+from aioproducer.broker.handlers.checks import check_group
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
@@ -38,7 +38,7 @@ def handle(context: BrokerContext, request: Request, message: SyncGroupRequest) 
         if request.header.api_version >= _PROTOCOL_VERSION and None in (message.protocol_type, message.protocol_name):
             raise InconsistentGroupProtocolException("since version 5 a member says what protocol it has agreed on")
         Access.of(context, request).check(AclOperation.READ, ResourceType.GROUP, message.group_id)
-        check_coordinator(context, message.group_id)
+        check_group(context, message.group_id)
     except ApiException as error:
         answer(None, None, error.code)
         return

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from aioproducer.acls import AclOperation
 from aioproducer.broker.handlers.access import Access
-from aioproducer.broker.handlers.checks import check_coordinator, commit_code, fencing_code
+from aioproducer.broker.handlers.checks import check_group, commit_code, fencing_code
 from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.committed_offset import OffsetAndMetadata, TopicPartitionKey
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, InvalidGroupIdException, InvalidTxnStateException
+from aioproducer.errors import ApiException, InvalidTxnStateException
 from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -27,36 +28,44 @@ VERSIONS = Versions(0, 5)
 _ABORTABLE_VERSION = 4
 _IMPLICIT_VERSION = 5
 _NEVER = VERSIONS.high + 1
+_PARTITIONS_AT_ONCE = 100
 _WITHOUT_COORDINATOR = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 """What is wrong with an offset before its group is looked at."""
 
 
-def handle(context: BrokerContext, request: Request, message: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    state = context.state
+def handle(context: BrokerContext, request: Request, message: TxnOffsetCommitRequest) -> Steps[TxnOffsetCommitResponse]:
+    topics = context.state.topics
     access = Access.of(context, request)
     unauthorized = _unauthorized(access, message)
     if unauthorized:
         return _refused(message, unauthorized)
-    known = any(
-        commit_code(context, access, topic.name, state.topics.get(topic.name), partition) not in _WITHOUT_COORDINATOR
-        for topic in message.topics
-        for partition in topic.partitions
-    )
-    refused = _refusal(context, request.header.api_version, message) if known else ErrorCode.NONE
     now_ms = context.clock.time_ms()
     offsets: dict[TopicPartitionKey, OffsetAndMetadata] = {}
-    topics = []
+    known: list[TxnOffsetCommitResponsePartition] = []
+    response = TxnOffsetCommitResponse()
+    count = 0
     for topic in message.topics:
-        answers = []
+        answers: list[TxnOffsetCommitResponsePartition] = []
+        response.topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
         for partition in topic.partitions:
-            code = commit_code(context, access, topic.name, state.topics.get(topic.name), partition, refused)
+            code = commit_code(context, access, topic.name, topics.get(topic.name), partition)
+            answer = TxnOffsetCommitResponsePartition(partition.partition_index, code)
+            answers.append(answer)
             if not code:
                 offsets[topic.name, partition.partition_index] = OffsetAndMetadata.of(partition, now_ms)
-            answers.append(TxnOffsetCommitResponsePartition(partition.partition_index, code))
-        topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
-    if offsets:
+            if code not in _WITHOUT_COORDINATOR:
+                known.append(answer)
+            count += 1
+            if count % _PARTITIONS_AT_ONCE == 0:
+                yield
+    # At once from here on: the transaction may have ended between two slices.
+    refused = _refusal(context, request.header.api_version, message) if known else ErrorCode.NONE
+    if refused:
+        for answer in known:
+            answer.error_code = refused
+    elif offsets:
         context.transactions.offsets.commit_in_transaction(message.producer_id, message.group_id, offsets)
-    return TxnOffsetCommitResponse(topics=topics)
+    return response
 
 
 def _unauthorized(access: Access, message: TxnOffsetCommitRequest) -> ErrorCode:
@@ -85,9 +94,7 @@ def _refusal(context: BrokerContext, version: int, message: TxnOffsetCommitReque
     group = message.group_id
     transactions = context.transactions
     try:
-        check_coordinator(context, group)
-        if not group:
-            raise InvalidGroupIdException("the group id is empty")
+        check_group(context, group)
         if version >= _IMPLICIT_VERSION:
             transactions.add_group(message.transactional_id, identity, group)
         else:

@@ -1,4 +1,4 @@
-"""Where the log of a partition keeps its batches."""
+"""The store of a log's batches: the interface, and the store in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from aioproducer.records.record_batch import RecordBatch
 
 
 class Batches(Protocol):
-    """Whole batches with their offsets, by their place in the log, counted from 0. They never change."""
+    """Whole batches with their offsets, by their place in the log, counted from 0. A stored batch never changes."""
+
+    def use(self, producer_state: ProducerStateManager) -> None:
+        """Called once, before any other method: the state of the log's producers, which must survive a restart although
+        the batches are deleted that it comes from."""
 
     def __len__(self) -> int: ...
 
@@ -28,37 +32,39 @@ class Batches(Protocol):
         """Bytes of a batch."""
 
     def append(self, batch: bytearray) -> None:
-        """Raises :class:`KafkaStorageException` if it could not take the batch."""
+        """Raises :class:`KafkaStorageException` if the batch cannot be stored."""
 
-    def delete(self, count: int, log_start_offset: int, producer_state: ProducerStateManager) -> None:
-        """The log begins with this offset from now on; its first batches, so many of them, lie wholly before it.
-
-        What is remembered of their producers is not to be forgotten with them.
-        """
+    def delete(self, count: int, log_start_offset: int) -> None:
+        """Moves the start of the log to this offset, and deletes the first ``count`` batches, which lie wholly before
+        it."""
 
     def configure(self, config: TopicConfig) -> None:
-        """Follows ``config`` from now on."""
+        """Applies the topic's new config."""
 
     def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
-        """What is here from another time, called once and before all else."""
+        """Yields the batches of an earlier run; called once, before anything is read or appended."""
 
     def segments(self) -> tuple[list[SegmentCheckpoint], int]:
-        """The files they are in, and how many in the first one are deleted, for :meth:`restore` after a restart."""
+        """The segment files, and the number of deleted batches in the first one, for :meth:`restore` after a
+        restart."""
 
     def restore(self, segments: Sequence[SegmentCheckpoint], deleted: int) -> bool:
-        """In place of :meth:`load`: takes in what there was, if the files are as they were then."""
+        """Instead of :meth:`load`: restores the batches without reading them. False if the files have changed."""
 
     def reset(self) -> None:
-        """Removes all batches: the log continues at another offset."""
+        """Removes all batches: the log continues at another offset, with a :meth:`delete` of none up to there."""
 
 
 class MemoryBatches(list[bytearray]):
-    """:class:`Batches` in memory, gone with the process."""
+    """:class:`Batches` in memory, which end with the process."""
+
+    def use(self, producer_state: ProducerStateManager) -> None:
+        pass
 
     def size(self, index: int) -> int:
         return len(self[index])
 
-    def delete(self, count: int, log_start_offset: int, producer_state: ProducerStateManager) -> None:
+    def delete(self, count: int, log_start_offset: int) -> None:
         del self[:count]
 
     def configure(self, config: TopicConfig) -> None:

@@ -1,7 +1,7 @@
-"""Where in a log each leader epoch began: Kafka's ``LeaderEpochFileCache``.
+"""The first offset of each leader epoch in a log: Kafka's ``LeaderEpochFileCache``.
 
-It shows clients how far a log agrees with what they have read: a leader that was elected after records were lost begins
-its epoch before them.
+Clients use it to find out how far a log agrees with what they have read: a leader that is elected after records were
+lost begins its epoch at a lower offset than the lost records had.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NO_OFFSET = -1
 
 
 class EpochEndOffset(NamedTuple):
-    """An epoch, and the offset behind its last record; -1 and -1 if that cannot be said."""
+    """An epoch, and the offset after its last record; -1 and -1 if unknown."""
 
     leader_epoch: int
     end_offset: int
@@ -25,7 +25,7 @@ UNDEFINED = EpochEndOffset(NO_EPOCH, NO_OFFSET)
 
 
 class LeaderEpochs:
-    """The epochs in which there are records, each with its first offset. Both rise."""
+    """The epochs that have records, each with its first offset. Both increase."""
 
     __slots__ = ("_epochs", "_starts", "latest")
 
@@ -40,13 +40,13 @@ class LeaderEpochs:
         return list(zip(self._epochs, self._starts, strict=True))
 
     def begin(self, epoch: int, start_offset: int) -> None:
-        """The first record of a later epoch than there was."""
+        """The first record of a new epoch was appended."""
         self._epochs.append(epoch)
         self._starts.append(start_offset)
         self.latest = epoch
 
     def delete_before(self, log_start_offset: int) -> None:
-        """The log begins here from now on."""
+        """The start of the log has moved to this offset."""
         gone = bisect_right(self._starts, log_start_offset) - 1
         if gone >= 0:
             del self._epochs[:gone], self._starts[:gone]
@@ -62,3 +62,8 @@ class LeaderEpochs:
         beyond = bisect_right(self._epochs, epoch)
         end = self._starts[beyond] if beyond < len(self._starts) else log_end_offset
         return EpochEndOffset(self._epochs[beyond - 1] if beyond else epoch, end)
+
+    def at(self, offset: int) -> int:
+        """The epoch of the record at this offset; -1 if no epoch had begun by then."""
+        begun = bisect_right(self._starts, offset)
+        return self._epochs[begun - 1] if begun else NO_EPOCH

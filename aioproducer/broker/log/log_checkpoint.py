@@ -1,4 +1,4 @@
-"""What a partition's log knows of itself, written down when all is closed in good order."""
+"""The state of a partition's log, which a clean shutdown writes down."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from aioproducer.broker.log.producer_state import ProducerSnapshot
 
 
 class SegmentCheckpoint(NamedTuple):
-    """A file of the log: the offset of its first record, and the bytes of each of its batches."""
+    """A segment of the log: the offset of its first record, and the size of each of its batches."""
 
     base_offset: int
     sizes: Sequence[int]
 
 
 class LogCheckpoint(NamedTuple):
-    """What reading every batch would find. The first ``deleted`` batches of the first segment are deleted already."""
+    """What reading every batch would find. The first ``deleted`` batches of the first segment are deleted."""
 
     segments: Sequence[SegmentCheckpoint]
     deleted: int

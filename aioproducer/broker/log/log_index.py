@@ -1,4 +1,4 @@
-"""Which batch of a log has an offset or a timestamp, and how many bytes lie between two of them."""
+"""Finds the batch of a log that has an offset or a timestamp, and the bytes between two batches."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import accumulate
 
 
 class LogIndex:
-    """Of each batch the base offset, and the largest timestamp (ms) up to and including it: both rise, which makes them
-    Kafka's offset index and time index. A batch's place is counted from the first one that there is.
+    """The base offset of each batch, and the largest timestamp (ms) of the log up to its end. Both increase, so they
+    serve as Kafka's offset index and time index. The place of a batch is counted from the first one in the log.
     """
 
     __slots__ = ("_ends", "_start", "base_offsets", "max_timestamps")
@@ -19,7 +19,7 @@ class LogIndex:
     ) -> None:
         self.base_offsets = list(base_offsets)
         self.max_timestamps = list(max_timestamps)
-        # Where each batch ends, in bytes that were ever appended; the first one begins at _start.
+        # The end of each batch, counted in all bytes ever appended; the first batch begins at _start.
         self._ends = list(accumulate(sizes))
         self._start = 0
 
@@ -27,7 +27,7 @@ class LogIndex:
         return len(self.base_offsets)
 
     def append(self, base_offset: int, max_timestamp: int, size: int) -> None:
-        """A batch has come."""
+        """A batch was appended."""
         if self.max_timestamps:
             max_timestamp = max(max_timestamp, self.max_timestamps[-1])
         self.base_offsets.append(base_offset)
@@ -43,7 +43,7 @@ class LogIndex:
         del self._ends[:count]
 
     def size(self, first: int, last: int) -> int:
-        """How many bytes the batches of these places have together, ``last`` not included."""
+        """The bytes of the batches from place ``first`` up to ``last``, which is not included."""
         if first >= last:
             return 0
         return self._ends[last - 1] - (self._ends[first - 1] if first else self._start)
@@ -57,5 +57,5 @@ class LogIndex:
         return bisect_left(self.base_offsets, offset)
 
     def place_of_timestamp(self, timestamp: int) -> int:
-        """The first batch with this timestamp or a later one; without any the place behind the last one."""
+        """The first batch with this timestamp or a later one; the place after the last batch if there is none."""
         return bisect_left(self.max_timestamps, timestamp)

@@ -1,13 +1,13 @@
-"""What a batch must be before it is appended.
+"""Validates a batch before it is appended.
 
-Follows ``ProduceRequest.validateRecords``, ``UnifiedLog.analyzeAndValidateRecords`` and ``LogValidator`` of Apache
-Kafka 4.3 for what clients append: one batch of format v2, whole, with the right CRC, counting from 0, with as many
-records as it says, no control batch.
+The rules are those of ``ProduceRequest.validateRecords``, ``UnifiedLog.analyzeAndValidateRecords`` and ``LogValidator``
+of Apache Kafka 4.3 for batches of clients: one complete batch of format v2 with the right CRC, offsets that count from
+0, as many records as its header says, and no control batch.
 
-Every record is read in full (decompressed, if its codec's library is installed): garbage inside a batch would stop
-every reader of the partition. As in Kafka timestamps are those of the records, whatever the header says; a record
-whose timestamp is -1 has none. Not as in Kafka, the offsets of records that are not compressed must count up, too, and
-the attributes of records, which have no meaning, must be 0: some clients cannot read others.
+Every record is read (and decompressed, if the library of the codec is installed), because garbage inside a batch would
+stop every reader of the partition. As in Kafka the timestamps of the records count, not that of the header; a record
+whose timestamp is -1 has none. Two rules are stricter than Kafka's. The offsets of uncompressed records must count up,
+too. The attributes of records, which have no meaning, must be 0, because some clients cannot read others.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from aioproducer.records.record_batch_header import (
 from aioproducer.types import TimestampType
 
 MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
-"""Bytes a batch may have decompressed. Kafka has no such limit; here the whole batch is decompressed at once."""
+"""Bytes that a decompressed batch may have. Kafka has no such limit; here the whole batch is decompressed at once."""
 
 ZSTD_MIN_PRODUCE_VERSION = 7
 
@@ -60,14 +60,14 @@ NO_TIMESTAMP = -1
 _LENGTH_AT = 8
 
 _RECORDS_AT_ONCE = 20_000
-"""Read before other threads may have their turn."""
+"""How many records are read before other threads may run."""
 
 
 def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
-    """The one batch that a produce request has for a partition.
+    """The batch that a produce request has for a partition.
 
-    Raises :class:`InvalidRecordException` if it is not one, :class:`UnsupportedCompressionTypeException` for a codec
-    that this version of the API does not have.
+    Raises :class:`InvalidRecordException` unless it is exactly one, :class:`UnsupportedCompressionTypeException` for a
+    codec that this version of the API does not have.
     """
     if not isinstance(records, (bytes, bytearray, memoryview)) or len(records) <= MAGIC_OFFSET:
         raise InvalidRecordException("a produce request must have a record batch for each of its partitions")
@@ -87,7 +87,7 @@ def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
 
 
 def _first_of(records: Buffer) -> RecordBatch:
-    """The one batch that is whole; what is left after it is passed over, as in Kafka."""
+    """The one complete batch. An incomplete rest is ignored, as in Kafka."""
     batches = read_batches(records, allow_partial=True)
     batch = next(batches, None)
     if batch is None:
@@ -100,32 +100,32 @@ def _first_of(records: Buffer) -> RecordBatch:
 
 
 class Scan(NamedTuple):
-    """What takes time in proportion to a batch's size to find out."""
+    """What reading all of a batch has found; this takes time in proportion to its size."""
 
     crc: int
     max_timestamp: int
     """The largest timestamp of the records; -1 if none has one."""
     min_timestamp: int
-    """The smallest one; larger than any if none has one."""
+    """The smallest timestamp of the records; larger than any timestamp if none has one."""
     decompressed: int
-    """Bytes; 0 if the batch is not compressed."""
+    """Bytes of the decompressed records; 0 if the batch is not compressed."""
     problem: str = ""
-    """What is wrong with the records; no exception, as its traceback would keep the whole request in memory."""
+    """What is wrong with the records, as a text: the traceback of an exception would keep the request in memory."""
     keyless: Sequence[int] = ()
     """The first records without a key."""
     recompressed: bytearray | None = None
-    """The batch in the codec that its topic wants, if that is another one."""
+    """The batch compressed with its topic's codec, if that differs."""
 
 
 class Codec(NamedTuple):
-    """What batches are to be compressed with, and how much."""
+    """A codec and its compression level."""
 
     type: CompressionType
     level: int | None
 
 
 def wanted_codec(batch: RecordBatch, config: TopicConfig) -> Codec | None:
-    """What a topic with this config has the batch compressed with anew; None if it stays as it is."""
+    """The codec with which a topic with this config compresses the batch anew; None if the batch stays as it is."""
     codec = config.codec
     if codec is None or codec == batch.attributes & CODEC_MASK:
         return None
@@ -133,9 +133,9 @@ def wanted_codec(batch: RecordBatch, config: TopicConfig) -> Codec | None:
 
 
 def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, wanted: Codec | None = None) -> Scan:
-    """Reads all of a batch, and compresses it anew if ``wanted``. It touches nothing else, so any thread may do it.
+    """Reads all of a batch, and compresses it anew if ``wanted``. It touches nothing else, so any thread may call it.
 
-    Raises :class:`DecompressedTooLargeException` for more than ``max_decompressed`` bytes if a batch may have those.
+    Raises :class:`DecompressedTooLargeException` if the batch exceeds a ``max_decompressed`` below the general limit.
     """
     data = bytes(memoryview(batch.data)[ATTRIBUTES_OFFSET:])  # both the CRC and the walk over records want bytes
     crc = crc32c(data)
@@ -171,14 +171,13 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, want
 
 
 def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: str = "") -> Scan:
-    """What is known of a batch whose records were not read to their end."""
+    """The result for a batch whose records were not all read."""
     return Scan(crc, batch.max_timestamp, LONG_MAX, decompressed, problem)
 
 
 def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan | None = None) -> Scan:
-    """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config.
-
-    ``scanned`` is what :func:`scan` has found, if that was done before. Returns what was found.
+    """Checks that the batch may be appended to a log with this config. Raises an exception with the code that Kafka
+    answers. ``scanned`` is the result of :func:`scan`, if the batch was scanned before. Returns that result.
     """
     if batch.base_offset != 0:
         raise InvalidRecordException(f"the base offset of a batch to append must be 0, not {batch.base_offset}")

@@ -37,8 +37,8 @@ class LogAppendInfo(NamedTuple):
 
 
 class ActiveProducer(NamedTuple):
-    """What the partition remembers of a producer. ``last_timestamp`` is in milliseconds, and -1 for none; so are the
-    epoch of the coordinator that ended its last transaction, and the offset at which the one under way began."""
+    """The state of a producer in this partition. ``last_timestamp`` is in milliseconds. It is -1 for none; so are the
+    epoch of the coordinator that ended the last transaction, and the first offset of the current transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -51,10 +51,10 @@ class ActiveProducer(NamedTuple):
 class PartitionLog:
     """Batches in order of their offsets, as they will be fetched, and the state of the producers that wrote them.
 
-    They are kept in memory, or wherever ``batches`` keeps them.
+    ``batches`` stores them; by default it keeps them in memory.
 
-    All replicas share the log, so that what is appended is replicated, unless ``replicated_to`` says how far it is:
-    some replicas may be made to lag (``Partition.held``).
+    All replicas share the log, so an appended record is replicated at once. If tests make replicas lag
+    (``Partition.held``), ``replicated_to`` is the offset up to which records are replicated.
     """
 
     def __init__(self, name: str, config: TopicConfig, batches: Batches | None = None) -> None:
@@ -68,14 +68,15 @@ class PartitionLog:
         self.replicated_to: int | None = None
         self.size_in_bytes = 0
         self._batches: Batches = MemoryBatches() if batches is None else batches
+        self._batches.use(self.producer_state)
         self._is_stored = batches is not None
-        self._index = LogIndex()  # in step with the batches, which never change once they are stored
+        self._index = LogIndex()  # has an entry for each batch
         self.leader_epochs = LeaderEpochs()
 
     def configure(self, config: TopicConfig, retain: int) -> None:
-        """Follows ``config`` from now on; of each producer the last ``retain`` batches stay remembered, no older ones.
+        """Applies a new config, and remembers no more than the last ``retain`` batches of each producer.
 
-        What a smaller ``retention.bytes`` leaves no room for goes with the next append.
+        A smaller ``retention.bytes`` takes effect with the next append.
         """
         self.config = config
         self._batches.configure(config)
@@ -103,10 +104,11 @@ class PartitionLog:
         remembered: int | None = None,
         scanned: Scan | None = None,
     ) -> LogAppendInfo:
-        """Appends a batch as a client sent it, or finds that it is here already.
+        """Appends a batch as a client sent it, or recognises a duplicate.
 
-        It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the
-        exception whose code Kafka answers, and has changed nothing then. ``scanned`` is what was found out before.
+        The batch is a duplicate if it is one of the last ``remembered`` batches of its producer (None: as many as the
+        topic's config says). Raises an exception with the code that Kafka answers, before anything changes.
+        ``scanned`` is the result of an earlier scan.
         """
         found = validate(batch, self.config, now_ms, scanned)
         max_timestamp = found.max_timestamp
@@ -145,7 +147,7 @@ class PartitionLog:
         return offset
 
     def _store(self, batch: bytearray, last_offset_delta: int, max_timestamp: int, leader_epoch: int) -> int:
-        """Puts a batch at the end of the log, and returns its first offset."""
+        """Stores a batch at the end of the log, and returns its first offset."""
         first_offset = self.log_end_offset
         set_base_offset(batch, first_offset, leader_epoch)
         self._batches.append(batch)
@@ -164,7 +166,7 @@ class PartitionLog:
             self._transactions.wrote(batch.producer_id, first_offset)
         if batch.producer_id > NO_PRODUCER_ID:
             appended = BatchMetadata(batch.last_sequence, last_offset, batch.last_offset_delta, max_timestamp)
-            # More than a leader that remembers less looks at: the next one may not.
+            # An older node that leads now looks at fewer batches, but the next leader may look at all of these.
             self.producer_state.update(batch.producer_id, batch.producer_epoch, appended, self._retain)
 
     def _end_transaction(self, producer_id: int, producer_epoch: int, offset: int, *, committed: bool) -> None:
@@ -172,7 +174,7 @@ class PartitionLog:
         self._transactions.ended(producer_id, offset, committed=committed)
 
     def checkpoint(self) -> LogCheckpoint:
-        """What :meth:`recover` need not find out again, if nothing happens to the log until then."""
+        """The state of the log, with which :meth:`recover` need not read the batches if nothing changes until then."""
         segments, deleted = self._batches.segments()
         return LogCheckpoint(
             segments,
@@ -193,13 +195,12 @@ class PartitionLog:
         producers: Iterable[ProducerSnapshot] = (),
         checkpoint: LogCheckpoint | None = None,
     ) -> None:
-        """Takes in what there is from another time, before anything else.
+        """Restores the log of an earlier run, before any other call.
 
-        With a ``checkpoint`` that the files bear out no batch is read. Else the state of producers comes from their
-        batches and, for batches that were deleted, from ``producers``, what was remembered when records were deleted
-        last.
+        If the files agree with the ``checkpoint``, no batch is read. Otherwise the producer state is rebuilt from the
+        batches and, for deleted batches, from ``producers``, the state when records were last deleted.
         """
-        self.replicated_to = None  # it was, whoever is in sync now
+        self.replicated_to = None  # every record on disk counts as replicated, whichever replicas are in sync now
         if checkpoint is not None and self._batches.restore(checkpoint.segments, checkpoint.deleted):
             self._restore(checkpoint)
         else:
@@ -230,28 +231,29 @@ class PartitionLog:
                 self._end_transaction(batch.producer_id, batch.producer_epoch, batch.base_offset, committed=committed)
             else:
                 self._remember(batch, batch.base_offset, batch.last_offset, batch.max_timestamp)
-        if log_start_offset > self.log_end_offset:
-            # What was deleted is known, and what was to be kept of the log is not there.
+        is_lost = log_start_offset > self.log_end_offset
+        if is_lost:
+            # The deletion is known, but the rest of the log was lost.
             self._batches.reset()
             self._index = LogIndex()
             self.leader_epochs = LeaderEpochs()
             self.size_in_bytes = 0
             self.log_start_offset = self.log_end_offset = log_start_offset
         self.producer_state.restore(producers, self.log_end_offset, self._retain)
-        if log_start_offset > self.log_start_offset:
+        if is_lost or log_start_offset < self.log_start_offset:
+            # Offsets before the start are lost for good.
+            self._batches.delete(0, self.log_start_offset)
+        elif log_start_offset > self.log_start_offset:
             self.delete_records(log_start_offset)
-        elif log_start_offset < self.log_start_offset:
-            # What is missing there is missing for good.
-            self._batches.delete(0, self.log_start_offset, self.producer_state)
 
     def transaction_start_offset(self, producer_id: int) -> int:
-        """Where the transaction that a producer has here under way began; -1 if there is none."""
+        """The first offset of a producer's open transaction in this partition; -1 if there is none."""
         began = self._transactions.first_offset(producer_id)
         return NO_OFFSET if began is None else began
 
     @property
     def open_transactions(self) -> set[int]:
-        """The producers whose transactions have not ended here."""
+        """The ids of producers with an open transaction in this partition."""
         return self._transactions.producers()
 
     # reading
@@ -259,10 +261,10 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, *, min_one_batch: bool = True, committed: bool = False
     ) -> Sequence[Buffer]:
-        """Whole batches from the one that holds ``offset`` to the high watermark, together at most ``max_bytes``.
+        """Whole batches from the one that has ``offset`` up to the high watermark, together at most ``max_bytes``.
 
-        With ``min_one_batch`` the first one is there even if it is larger; with ``committed`` none from the last stable
-        offset on. Raises :class:`OffsetOutOfRangeException`.
+        With ``min_one_batch`` the first batch is returned even if it is larger. With ``committed`` the read ends at the
+        last stable offset. Raises :class:`OffsetOutOfRangeException`.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise self._out_of_range(offset)
@@ -278,26 +280,30 @@ class PartitionLog:
             if max_bytes < 0 and (last > first or not min_one_batch):
                 break
             last += 1
-        found = batches[first:last]
-        return self._in_place(found, first) if self._is_stored else found
+        return self._read(first, last)
 
-    def _in_place(self, found: Sequence[Buffer], first: int) -> Sequence[Buffer]:
-        """As many of them as say the offset that they have: their CRCs do not cover it."""
+    def _read(self, first: int, last: int) -> Sequence[Buffer]:
+        """The batches of these places, up to the first that is damaged. Raises :class:`CorruptRecordException` if the
+        first one is."""
+        found = self._batches[first:last]
+        if not self._is_stored:
+            return found
+        # The CRC does not cover the offset.
         for at, batch in enumerate(found):
             (offset,) = _OFFSET.unpack_from(batch)
             if offset != self._index.base_offsets[first + at]:
                 if at:
                     return found[:at]
                 raise CorruptRecordException(
-                    f"{self.name}: a batch says that its offset is {offset}, and it is "
-                    f"{self._index.base_offsets[first]}; a start with --recover puts that right"
+                    f"{self.name}: a batch has offset {offset} instead of "
+                    f"{self._index.base_offsets[first]}; a start with --recover corrects it"
                 )
         return found
 
     def readable(self, fetch_offset: int, counted_to: int, *, committed: bool = False) -> tuple[int, int]:
-        """How many bytes a read from ``fetch_offset`` on can give from offset ``counted_to`` on, and where they end.
+        """How many bytes a read from ``fetch_offset`` can return beyond the offset ``counted_to``, and where they end.
 
-        It costs the same however many they are. Raises :class:`OffsetOutOfRangeException`.
+        The cost does not depend on the number of batches. Raises :class:`OffsetOutOfRangeException`.
         """
         if not self.log_start_offset <= fetch_offset <= self.log_end_offset:
             raise self._out_of_range(fetch_offset)
@@ -311,44 +317,44 @@ class PartitionLog:
         return self._transactions.aborted(start, end)
 
     def active_producers(self) -> list[ActiveProducer]:
-        """The idempotent producers whose batches the partition knows again."""
-        found = []
-        for producer_id, entry in self.producer_state.entries().items():
+        """The idempotent producers whose batches the partition remembers."""
+        return list(self.each_active_producer())
+
+    def each_active_producer(self) -> Iterator[ActiveProducer]:
+        """Yields :meth:`active_producers` one by one, because there may be many."""
+        for producer_id, entry in tuple(self.producer_state.entries().items()):
             last_timestamp = entry.batches[-1].timestamp if entry.batches else NO_TIMESTAMP
-            found.append(
-                ActiveProducer(
-                    producer_id,
-                    entry.producer_epoch,
-                    entry.last_sequence,
-                    last_timestamp,
-                    entry.coordinator_epoch,
-                    self.transaction_start_offset(producer_id),
-                )
+            yield ActiveProducer(
+                producer_id,
+                entry.producer_epoch,
+                entry.last_sequence,
+                last_timestamp,
+                entry.coordinator_epoch,
+                self.transaction_start_offset(producer_id),
             )
-        return found
 
     def batches(self) -> Iterator[RecordBatch]:
         """Every batch, for tests: views into the log."""
         return (RecordBatch(batch) for batch in self._batches)
 
     def records(self) -> Iterator[Record]:
-        """Every record, markers left out, for tests. Raises :class:`CorruptRecordException` where a batch cannot be
-        read."""
+        """Every record without markers, for tests. Raises :class:`CorruptRecordException` at an unreadable batch."""
         for batch in self.batches():
             if not batch.is_control:
                 yield from batch.records()
 
-    # looking up
+    # searching
 
     def search_timestamp(self, timestamp: int) -> TimestampSearch | None:
-        """How to find the first record with this timestamp (ms) or a later one; None if there is none."""
+        """A search for the first record with this timestamp (ms) or a later one; None if there is none."""
         place = self._index.place_of_timestamp(timestamp)
         if place == len(self._batches):
             return None
-        return TimestampSearch(RecordBatch(self._batches[place]), timestamp, self.log_start_offset)
+        (batch,) = self._read(place, place + 1)
+        return TimestampSearch(RecordBatch(batch), timestamp, self.log_start_offset)
 
     def search_max_timestamp(self) -> TimestampSearch | None:
-        """The same for the first of the records with the largest timestamp."""
+        """A search for the first record with the largest timestamp; None if the log has no timestamps."""
         return self.search_timestamp(self._index.max_timestamps[-1]) if self._index else None
 
     def find_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
@@ -357,22 +363,22 @@ class PartitionLog:
         return None if search is None else search.run()
 
     def find_max_timestamp(self) -> TimestampAndOffset | None:
-        """The first of the records with the largest timestamp."""
+        """The first record with the largest timestamp."""
         search = self.search_max_timestamp()
         return None if search is None else search.run()
 
     def leader_epoch_at(self, offset: int) -> int:
-        """The leader epoch of the batch that holds ``offset``. Raises :class:`OffsetOutOfRangeException`."""
+        """The leader epoch of the batch that has ``offset``. Raises :class:`OffsetOutOfRangeException`."""
         if not self.log_start_offset <= offset < self.log_end_offset:
             raise self._out_of_range(offset)
-        return RecordBatch(self._batches[self._index.place_of(offset)]).partition_leader_epoch
+        return self.leader_epochs.at(offset)
 
     # deleting
 
     def delete_records(self, before_offset: int) -> None:
-        """Moves the log start offset; batches that lie wholly before it are dropped. Producer state stays.
+        """Moves the log start offset, and drops the batches that lie wholly before it. The producer state stays.
 
-        Records that are gone already may be deleted again.
+        Does nothing if the records are deleted already.
         """
         if not 0 <= before_offset <= self.high_watermark:
             raise self._out_of_range(before_offset)
@@ -386,7 +392,7 @@ class PartitionLog:
         self._transactions.delete_before(before_offset)
 
     def _delete_old_batches(self) -> None:
-        # Down to 7/8 of what may stay, so that the lists are not moved for every append.
+        # Deletes down to 7/8 of the limit, so that not every append moves the lists.
         keep = self.config.retention_bytes - self.config.retention_bytes // 8
         count, left = 0, self.size_in_bytes
         base_offsets, replicated = self._index.base_offsets, self.high_watermark
@@ -404,6 +410,6 @@ class PartitionLog:
 
     def _drop(self, count: int) -> None:
         self.size_in_bytes -= self._index.size(0, count)
-        self._batches.delete(count, self.log_start_offset, self.producer_state)
+        self._batches.delete(count, self.log_start_offset)
         self.leader_epochs.delete_before(self.log_start_offset)
         self._index.delete(count)

@@ -1,13 +1,13 @@
-"""What a partition remembers of its idempotent producers, and how it distinguishes retried batches from new ones.
+"""The state of the idempotent producers of a partition, which distinguishes retried batches from new ones.
 
-Follows ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInfo`` of Apache Kafka 4.3. For each
-producer id the latest epoch and the last batches are kept: five, or as many as ``producer.state.batches.to.retain``
-says (KIP-1269). A batch whose epoch and sequence range equal those of a kept one is a duplicate, answered with the
-offsets the first one got. Any other batch must continue the sequence without a gap.
-A duplicate that is older than the kept ones looks like a gap: Kafka answers ``OUT_OF_ORDER_SEQUENCE_NUMBER``
-for it (no line of its broker answers ``DUPLICATE_SEQUENCE_NUMBER``), and so does this.
+It follows ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInfo`` of Apache Kafka 4.3. For each
+producer id it keeps the latest epoch and the last batches: five, or as many as ``producer.state.batches.to.retain``
+says (KIP-1269). A batch with the epoch and sequence range of a kept batch is a duplicate, and is answered with the
+offsets of the first one. Any other batch must continue the sequence without a gap. A duplicate of a batch that is no
+longer kept looks like a gap: Kafka answers ``OUT_OF_ORDER_SEQUENCE_NUMBER`` for it (its broker never answers
+``DUPLICATE_SEQUENCE_NUMBER``), and so does this one.
 
-Simplification: entries of producers that went silent do not expire (Kafka's ``producer.id.expiration.ms``).
+Simplification: the entries of silent producers do not expire (Kafka's ``producer.id.expiration.ms``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_SEQUENCE = -1
 NO_COORDINATOR_EPOCH = -1
 MAX_SEQUENCE = 2**31 - 1
 NUM_BATCHES_TO_RETAIN = 5
-"""What every broker before KIP-1269 keeps."""
+"""How many batches every broker before KIP-1269 keeps."""
 
 
 def increment_sequence(sequence: int, by: int) -> int:
@@ -95,12 +95,12 @@ class ProducerStateEntry:
 
 
 ProducerSnapshot = tuple[int, int, int, Sequence[tuple[int, int, int, int]]]
-"""What is remembered of a producer: its id, its epoch, the coordinator's epoch, and its batches' fields."""
+"""The state of a producer: its id, its epoch, the coordinator's epoch, and the fields of its batches."""
 
 
 class ProducerStateManager:
-    """The producers of one partition. First :meth:`find_duplicate`, then :meth:`validate`; after the append,
-    :meth:`update`."""
+    """The producers of one partition. Before an append the log calls :meth:`find_duplicate` and :meth:`validate`, after
+    it :meth:`update`."""
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerStateEntry] = {}
@@ -120,12 +120,12 @@ class ProducerStateManager:
         last_sequence: int,
         within: int = NUM_BATCHES_TO_RETAIN,
     ) -> BatchMetadata | None:
-        """The batch that this one repeats, if it is among the last ``within``."""
+        """The batch that this one repeats, if it is one of the last ``within`` batches."""
         entry = self._entries.get(producer_id)
         return None if entry is None else entry.find_duplicate(producer_epoch, first_sequence, last_sequence, within)
 
     def validate(self, producer_id: int, producer_epoch: int, first_sequence: int) -> None:
-        """Raises unless a batch that is no duplicate may follow what this producer wrote before.
+        """Raises unless a batch that is no duplicate may follow the last batch of this producer.
 
         An unknown producer may begin with any sequence: its earlier batches may have been deleted.
         """
@@ -152,31 +152,32 @@ class ProducerStateManager:
     def update(
         self, producer_id: int, producer_epoch: int, batch: BatchMetadata, retain: int = NUM_BATCHES_TO_RETAIN
     ) -> None:
-        """Remembers an appended batch, and of those before it as many as make ``retain``."""
+        """Remembers an appended batch, and keeps ``retain`` batches in all."""
         entry = self._entries.get(producer_id)
         if entry is None:
             entry = self._entries[producer_id] = ProducerStateEntry()
         entry.add_batch(producer_epoch, batch, retain)
 
     def retain(self, count: int) -> None:
-        """Forgets all but the last ``count`` batches of each producer: a retry of an older one is a gap from now on."""
+        """Forgets all but the last ``count`` batches of each producer. A retry of an older one then looks like a
+        gap."""
         for entry in self._entries.values():
             entry.retain(count)
 
     def expire(self, producer_id: int | None = None) -> None:
-        """Forgets this producer, or all: their next batches are taken as those of unknown ones."""
+        """Forgets this producer, or all producers; their next batches are treated as those of unknown producers."""
         if producer_id is None:
             self._entries.clear()
         else:
             self._entries.pop(producer_id, None)
 
     def forget_all_but_last(self) -> None:
-        """Keeps of each producer what a snapshot of Kafka's has: the last batch."""
+        """Keeps only the last batch of each producer, as a snapshot of Kafka does."""
         for entry in self._entries.values():
             entry.retain(1)
 
     def transaction_ended(self, producer_id: int, producer_epoch: int, coordinator_epoch: int) -> None:
-        """A marker was appended; one of a later epoch (KIP-890) ends the epoch it closes: sequences begin anew."""
+        """A marker was appended. A marker with a later epoch (KIP-890) begins that epoch, and sequences begin anew."""
         entry = self._entries.get(producer_id)
         if entry is None:
             entry = self._entries[producer_id] = ProducerStateEntry()
@@ -186,16 +187,16 @@ class ProducerStateManager:
     # restarts
 
     def snapshot(self) -> list[ProducerSnapshot]:
-        """All there is to know, for :meth:`restore` after a restart."""
+        """The state of all producers, for :meth:`restore` after a restart."""
         return [
             (producer_id, entry.producer_epoch, entry.coordinator_epoch, list(entry.batches))
             for producer_id, entry in self._entries.items()
         ]
 
     def restore(self, snapshot: Iterable[ProducerSnapshot], log_end_offset: int, retain: int) -> None:
-        """Adds what is known of batches that are not in the log any more, to what is known of those that are.
+        """Adds the snapshot's batches, which may be deleted from the log, to those that were read from the log.
 
-        A batch that the snapshot knows and that lies behind the log's end was never written: it is none of them.
+        A batch of the snapshot beyond the end of the log was never written, and is left out.
         """
         for producer_id, producer_epoch, coordinator_epoch, known in snapshot:
             batches = [kept for kept in (BatchMetadata(*one) for one in known) if kept.last_offset < log_end_offset]

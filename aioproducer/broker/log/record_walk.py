@@ -1,4 +1,4 @@
-"""Reads the records of a batch field by field and believes nothing: the one loop over records in this broker."""
+"""Reads the records of a batch field by field, and believes nothing. The broker has no other loop over records."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _NEVER: Final = 1 << 62
 
 
 class RecordWalk:
-    """A walk over the ``count`` records that ``data`` is from ``start`` on, as far as :meth:`advance` is asked to go.
+    """A walk over the ``count`` records in ``data`` from ``start`` on; :meth:`advance` reads some of them.
 
     A record is a size and that many bytes: attributes, the deltas of timestamp and offset, key, value and headers, each
-    with its length. Lengths of one byte take the short way.
+    with its length. Lengths of one byte are read inline.
     """
 
     def __init__(
         self, data: bytes, start: i64, count: i64, absent: i64 = _NO_DELTA, wanted: i64 = _NEVER, first: i64 = 0
     ) -> None:
-        """``absent`` is the timestamp delta of a record without a timestamp; ``wanted`` the one to look for, from the
-        record ``first`` on."""
+        """``absent`` is the timestamp delta of a record without a timestamp. ``wanted`` is the delta to search for,
+        from the record ``first`` on."""
         self._data = data
         self._pos = start
         self._count = count
@@ -43,21 +43,21 @@ class RecordWalk:
         self._first = first
         self._absent = absent
         self.found = -1
-        """The first record with the timestamp delta that is wanted, or a larger one; -1 if there is none so far."""
+        """The first record with the wanted timestamp delta or a larger one; -1 if there is none so far."""
         self.found_delta = 0
         self.keyless: list[int] = []
-        """The first records without a key, MOST_KEYLESS at most, of those passed."""
+        """The first records without a key so far, at most MOST_KEYLESS."""
         self.problem = ""
-        """Why the walk stopped; empty while nothing is wrong."""
+        """What is wrong with the records; empty if nothing is."""
 
     @property
     def max_timestamp_delta(self) -> int:
-        """The largest of those passed."""
+        """The largest timestamp delta so far."""
         return self._newest
 
     @property
     def min_timestamp_delta(self) -> int:
-        """The smallest of those passed; larger than any if no record has a timestamp."""
+        """The smallest timestamp delta so far; larger than any delta if no record has a timestamp."""
         return self._oldest
 
     def advance(self, records: i64) -> bool:
@@ -151,7 +151,7 @@ class RecordWalk:
                 if headers > 0x7F:
                     headers = self._more(headers, pos, last, _INT)
                     pos = self._pos
-                # Two bytes each are the least.
+                # A header has at least two bytes.
                 if headers & 1 or headers > last - pos:
                     return self._wrong(index, "the number of its headers cannot be")
                 pos = self._after_headers(headers >> 1, pos, last)
@@ -166,7 +166,7 @@ class RecordWalk:
         return True
 
     def _after_headers(self, count: i64, pos: i64, last: i64) -> i64:
-        """Where ``count`` headers end; -1 if they are malformed."""
+        """The position after ``count`` headers; -1 if they are malformed."""
         data = self._data
         for _ in range(count):
             if pos >= last:
@@ -193,10 +193,10 @@ class RecordWalk:
         return pos
 
     def _more(self, first: i64, pos: i64, last: i64, most: i64) -> i64:
-        """The zigzag number whose first byte stands before ``pos``, and in ``_pos`` where it ends.
+        """The zigzag number whose first byte stands before ``pos``; sets ``_pos`` to the position after it.
 
-        One that is longer than ``most`` bytes, or goes beyond ``last``, ends there and is 3. That stands for -2, and is
-        no length of anything.
+        For a number that is longer than ``most`` bytes, or reaches beyond ``last``, it returns 3, which stands for -2
+        and is no valid length.
         """
         data = self._data
         number = first & 0x7F

@@ -1,4 +1,4 @@
-"""Which record of a batch is the first with a timestamp: what ListOffsets looks for."""
+"""Finds the first record of a batch with a timestamp, for ListOffsets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.types import TimestampType
 
 _RECORDS_AT_ONCE = 20_000
-"""Read before other threads may have their turn."""
+"""How many records are read before other threads may run."""
 
 
 _FAR = 2**61
-"""Milliseconds; no two records are further apart."""
+"""Milliseconds; no two timestamps are further apart."""
 
 
 class TimestampAndOffset(NamedTuple):
@@ -29,7 +29,7 @@ class TimestampAndOffset(NamedTuple):
 
 
 class TimestampSearch(NamedTuple):
-    """The first record of a batch from ``first_offset`` on with this timestamp (ms) or a later one."""
+    """A search in a batch, from ``first_offset`` on, for the first record with this timestamp (ms) or a later one."""
 
     batch: RecordBatch
     timestamp: int
@@ -37,11 +37,11 @@ class TimestampSearch(NamedTuple):
 
     @property
     def is_quick(self) -> bool:
-        """Whether there is nothing to decompress."""
+        """Whether the batch is not compressed."""
         return self.batch.codec is CompressionType.NONE
 
     def run(self) -> TimestampAndOffset | None:
-        """Reads the batch and touches nothing else, so any thread may do it. Raises :class:`CorruptRecordException`."""
+        """Reads only the batch, so any thread may call it. Raises :class:`CorruptRecordException`."""
         batch = self.batch
         base, epoch = batch.base_offset, batch.partition_leader_epoch
         first = max(self.first_offset - base, 0)

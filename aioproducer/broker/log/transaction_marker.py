@@ -13,7 +13,7 @@ _ABORT: Final = 0
 _COMMIT: Final = 1
 _KEY: Final = Struct(">hh")
 _VALUE: Final = Struct(">hi")
-COORDINATOR_EPOCH: Final = 0  # the coordinator of this broker never moves to a successor with another one
+COORDINATOR_EPOCH: Final = 0  # the nodes share one coordinator, so its epoch never changes
 
 
 def end_transaction_marker(producer_id: int, producer_epoch: int, *, committed: bool, now_ms: int) -> bytes:
@@ -36,6 +36,6 @@ def end_transaction_marker(producer_id: int, producer_epoch: int, *, committed: 
 
 
 def is_commit(marker: RecordBatch) -> bool:
-    """Whether a control batch commits; it aborts otherwise."""
+    """Whether a control batch commits its transaction; otherwise it aborts it."""
     record = next(marker.records())
     return bytes(record.key or b"") == _KEY.pack(0, _COMMIT)

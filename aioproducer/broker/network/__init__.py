@@ -1,11 +1,14 @@
 """Connections: from a port to whole requests, and from responses to bytes.
 
-acceptor → gate → new_connections → processor → kafka_channel → a request
-a response → processor → kafka_channel
+An acceptor accepts a connection, and the gate admits, delays or refuses it. A processor takes it over and makes a
+channel, after the TLS handshake if there is one. The channel splits the bytes of its client into requests; the
+processor decodes their headers and passes them to the request channel, one of each connection at a time. Until the
+response is written the channel is muted: its next request waits, which keeps requests in order and memory bounded.
 
 socket_server.py      the listeners of a node, and their request handlers
+listener_changes.py   opens and closes listeners while the node runs
 acceptor.py, listening_socket.py   accept connections
-gate.py, connection_gate.py, throttled_sockets.py   admit, delay or refuse connections
+connection_gate.py, throttled_sockets.py   admit, delay or refuse connections
 new_connections.py    from an acceptor to a processor
 processor.py          the connections of a listener
 channel_builder.py    a socket becomes a channel
@@ -13,6 +16,5 @@ kafka_channel.py, channel_mute_state.py   one connection, and why it is not read
 memory_pool.py        how much memory requests may take
 closed_connections.py  log lines for connections that the broker closes
 receive_deadlines.py, idle_expiry.py   close connections that send too slowly or are idle
-listener_changes.py   opens and closes listeners while the node runs
 idle_meter.py         measures how much of the time tasks are idle
 """

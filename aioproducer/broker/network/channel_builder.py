@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from aioproducer.broker.network.gate import Gate
+from aioproducer.broker.network.connection_gate import Gate
 from aioproducer.broker.network.kafka_channel import KafkaChannel
 from aioproducer.broker.network.listening_socket import AcceptedSocket
 from aioproducer.broker.network.new_connections import NewConnection

@@ -1,15 +1,41 @@
-"""The gate of a node: carries out what :class:`ConnectionQuotas` decides about its connections."""
+"""Gates between acceptors and processors: they admit, delay or refuse new connections."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from aioproducer.broker.network.listening_socket import AcceptedSocket
 from aioproducer.broker.network.throttled_sockets import ThrottledSockets
 from aioproducer.broker.quotas.connection_quotas import ConnectionLimits, ConnectionQuotas, Decision, Verdict
 from aioproducer.timing.clock import Clock
+
+
+class Gate(Protocol):
+    """Stands between a listener and its processors."""
+
+    def arrive(
+        self, listener: str, address: str, connection: AcceptedSocket, admit: Callable[[AcceptedSocket, str], object]
+    ) -> None:
+        """Judges an accepted connection: calls ``admit(connection, address)``, now or later, or closes it."""
+
+    def depart(self, listener: str, address: str) -> None:
+        """An admitted connection has ended."""
+
+
+class _OpenGate:
+    def arrive(
+        self, listener: str, address: str, connection: AcceptedSocket, admit: Callable[[AcceptedSocket, str], object]
+    ) -> None:
+        admit(connection, address)
+
+    def depart(self, listener: str, address: str) -> None:
+        pass
+
+
+OPEN_GATE: Gate = _OpenGate()
+"""Admits every connection."""
 
 
 class Arrival(NamedTuple):
@@ -20,7 +46,7 @@ class Arrival(NamedTuple):
 
 
 class ConnectionGate:
-    """A ``Gate``. Acceptors never wait for it.
+    """The gate of a node: carries out what :class:`ConnectionQuotas` decides. Acceptors never wait for it.
 
     ``make_room(count)`` closes that many of the least active connections, and returns how many it is closing.
     """

@@ -7,9 +7,11 @@ import errno
 import os
 import socket
 from collections.abc import Awaitable
+from functools import partial
 from typing import Protocol
 
 from aioproducer.descriptors import RESERVED, is_reserved
+from aioproducer.tasks.own_thread import in_own_thread
 
 Address = tuple[str, int]
 
@@ -93,7 +95,7 @@ async def listen(host: str, port: int, *, backlog: int, receive_buffer: int) -> 
     Raises :class:`OSError`, which names host and port.
     """
     # Only the first address: with port 0, several addresses would get different ports.
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = await in_own_thread("aioproducer-listen", partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM))
     family, kind, protocol, _, address = found[0]
     sock = socket.socket(family, kind, protocol)
     try:

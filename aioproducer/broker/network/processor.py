@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from aioproducer.broker.network.channel_builder import ChannelBuilder
 from aioproducer.broker.network.channel_mute_state import ChannelMuteEvent
-from aioproducer.broker.network.gate import Gate
+from aioproducer.broker.network.connection_gate import Gate
 from aioproducer.broker.network.idle_expiry import IdleExpiryManager
 from aioproducer.broker.network.idle_meter import IdleMeter
 from aioproducer.broker.network.kafka_channel import KafkaChannel

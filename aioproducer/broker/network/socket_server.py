@@ -14,7 +14,7 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.network.acceptor import Acceptor
 from aioproducer.broker.network.closed_connections import ClosedConnections
-from aioproducer.broker.network.gate import OPEN_GATE, Gate
+from aioproducer.broker.network.connection_gate import OPEN_GATE, Gate
 from aioproducer.broker.network.listening_socket import Listen, listen
 from aioproducer.broker.network.memory_pool import MemoryPool
 from aioproducer.broker.network.processor import Processor
@@ -85,12 +85,17 @@ class SocketServer:
         """Adds a listener. Raises OSError, or :class:`ConfigException` if its configs are invalid."""
         config, listener = self._config, end_point.listener
         security = ListenerSecurity(listener, config, self._scram)
-        listening = await self._listen(
-            end_point.host,
-            end_point.port,
-            backlog=config.socket_listen_backlog_size,
-            receive_buffer=config.socket_receive_buffer_bytes,
-        )
+        await security.start()
+        try:
+            listening = await self._listen(
+                end_point.host,
+                end_point.port,
+                backlog=config.socket_listen_backlog_size,
+                receive_buffer=config.socket_receive_buffer_bytes,
+            )
+        except BaseException:
+            await security.close()
+            raise
         acceptor = Acceptor(
             end_point._replace(port=listening.port),
             security.protocol,
@@ -118,6 +123,7 @@ class SocketServer:
         await self._close_acceptor(acceptor)
         await self._wait_closed()
         self._leaving.remove(acceptor)
+        await security.close()
         self._log_failed_logins(security)
 
     async def enable_request_processing(self, ready: Mapping[str, Awaitable[object]] = NOTHING_TO_WAIT_FOR) -> None:
@@ -242,6 +248,7 @@ class SocketServer:
             await self._close_acceptor(acceptor)
         await self._wait_closed()
         for security in self.securities.values():
+            await security.close()
             self._log_failed_logins(security)
         for line in self._closed_connections.rest(self._clock.monotonic()):
             log.warning("%s", line)

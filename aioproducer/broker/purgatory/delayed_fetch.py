@@ -10,23 +10,23 @@ from aioproducer.broker.requests.request import Request
 
 
 class Fetching(Protocol):
-    """What a fetch request wants."""
+    """A fetch request that may wait."""
 
     def is_enough(self) -> bool:
-        """Whether there is enough to read, or an error to report."""
+        """Whether enough can be read, or an error must be reported."""
 
     def is_enough_after(self, partition: Hashable) -> bool:
-        """The same once something has happened to this partition, which costs no more than to look at it."""
+        """The same after an event of this partition; looks at no other one."""
 
     def answer(self) -> None:
-        """Answers the request with what there is to read."""
+        """Answers the request with what can be read."""
 
     def gone(self) -> None:
-        """The client has disconnected."""
+        """Called when the client has disconnected."""
 
 
 class DelayedFetch(DelayedOperation):
-    """Answers a fetch request once there is enough to read or its time is up; never if its client is gone."""
+    """Answers a fetch request when enough can be read or at its time-out, unless its client has disconnected."""
 
     def __init__(self, request: Request, max_wait_ms: int, fetching: Fetching) -> None:
         super().__init__(max_wait_ms)

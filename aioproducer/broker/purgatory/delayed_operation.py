@@ -1,4 +1,4 @@
-"""Something a broker does when a condition holds, or when its time is up."""
+"""An operation that completes when a condition holds or at its time-out."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from aioproducer.broker.purgatory.timing_wheel import TimerTask
 
 
 class DelayedOperation(TimerTask, ABC):
-    """What waits in a :class:`DelayedOperationPurgatory`. It ends once, whichever way is first.
+    """An operation that waits in a :class:`DelayedOperationPurgatory`. It ends exactly once.
 
-    Subclasses say when it can be completed (:meth:`try_complete`), what that does (:meth:`on_complete`) and, if that
-    makes a difference, what is done besides when its time was up (:meth:`on_expiration`).
+    Subclasses define when it can be completed (:meth:`try_complete`), its effect (:meth:`on_complete`) and, optionally,
+    what a time-out does in addition (:meth:`on_expiration`).
     """
 
     def __init__(self, delay_ms: int) -> None:
-        """Its time is up after ``delay_ms`` in the purgatory."""
+        """It times out after ``delay_ms`` in the purgatory."""
         super().__init__()
         self.delay_ms = delay_ms
         self._completed = False
 
     @abstractmethod
     def try_complete(self) -> bool:
-        """Looks whether the condition holds; if so calls :meth:`force_complete` and returns what that returned."""
+        """If the condition holds, returns the result of :meth:`force_complete`; otherwise False."""
 
     def try_complete_after(self, key: Hashable) -> bool:
-        """The same once something has happened to ``key``, and to nothing else that was not tried before."""
+        """The same after an event of ``key``; all earlier events have been tried."""
         return self.try_complete()
 
     @abstractmethod
     def on_complete(self) -> None:
-        """Does what was delayed. Called once."""
+        """Runs the delayed effect. Called once."""
 
     def on_expiration(self) -> None:
-        """Called after :meth:`on_complete` if that was called because the time was up."""
+        """Called after :meth:`on_complete` at a time-out."""
 
     @property
     def is_completed(self) -> bool:
         return self._completed
 
     def force_complete(self) -> bool:
-        """Completes it, unless it has ended; whether this call did it."""
+        """Completes it unless it has ended. Returns whether this call completed it."""
         if not self.abandon():
             return False
         self.on_complete()
         return True
 
     def abandon(self) -> bool:
-        """Ends it without doing anything, as its client has disconnected. Returns whether this call ended it."""
+        """Ends it without any effect, because its client has disconnected. Returns whether this call ended it."""
         if self._completed:
             return False
-        # Before anything else: what on_complete sets off may try this operation again.
+        # First of all, because on_complete may cause this operation to be tried again.
         self._completed = True
         self.cancel()
         return True

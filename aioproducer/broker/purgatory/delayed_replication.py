@@ -1,4 +1,4 @@
-"""A request that waits until replicas have copied what it did."""
+"""A request that waits until the replicas have copied its changes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from aioproducer.protocol.schema import Response
 
 
 class Replicating(Protocol):
-    """What was done to one partition, and its answer."""
+    """A change to one partition, and its answer."""
 
     @property
     def partition(self) -> Partition: ...
 
     def is_replicated(self) -> bool:
-        """Whether the replicas have it that have to."""
+        """Whether all required replicas have it."""
 
     def fail(self, error: ApiException) -> None:
-        """It is answered with an error instead; what was done is done."""
+        """Answers with an error instead; the change is not undone."""
 
 
 class DelayedReplication(DelayedOperation):
-    """Answers a request once all that it did is replicated or its time is up; never if its client is gone.
+    """Answers a request when its changes are replicated or at its time-out, unless its client has disconnected.
 
     Kafka's ``DelayedProduce`` (acks=all) and ``DelayedDeleteRecords``.
     """
@@ -44,7 +44,7 @@ class DelayedReplication(DelayedOperation):
 
     @property
     def partitions(self) -> list[Partition]:
-        """Those that it waits for."""
+        """The partitions that it waits for."""
         return [one.partition for one in self._waiting]
 
     def try_complete(self) -> bool:

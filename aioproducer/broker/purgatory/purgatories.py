@@ -1,4 +1,4 @@
-"""Where the requests of one node wait."""
+"""The purgatories of a node."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from aioproducer.broker.state.topic import Partition
 from aioproducer.timing.clock import Clock
 
 MOST_WATCHED = 200_000
-"""Partitions that operations with many of them watch together; some 40 MB."""
+"""Partitions that all operations with many partitions watch together: some 40 MB."""
 
 
 class PartitionPurgatory(DelayedOperationPurgatory):
-    """Its keys are partitions."""
+    """A purgatory whose keys are partitions."""
 
     places = MOST_WATCHED
-    """How many more partitions operations with many of them may watch."""
+    """How many more partitions may be watched by operations with many partitions."""
 
     def watch_partition(self, partition: Partition, operation: DelayedOperation) -> None:
-        """Tries an operation that has been started when something happens to this partition, too."""
+        """Tries a started operation at each event of this partition, too."""
         partition.watch(self.check_and_complete)
         self.watch(operation, partition)
 
     def wait_for(self, partitions: Sequence[Partition], operation: DelayedOperation) -> None:
-        """Completes the operation now, or when something that happens to one of these makes it possible."""
+        """Completes the operation now, or at an event of one of these partitions that makes it possible."""
         for partition in partitions:
             partition.watch(self.check_and_complete)
         self.try_complete_else_watch(operation, partitions)
 
 
 class Purgatories:
-    """Those of one node, each with its ``purgatory.purge.interval.requests``."""
+    """All purgatories of one node, each with its ``purgatory.purge.interval.requests``."""
 
     def __init__(self, clock: Clock, config: BrokerConfig) -> None:
         self.fetch = PartitionPurgatory("Fetch", clock, purge_interval=config.fetch_purgatory_purge_interval_requests)
@@ -48,6 +48,6 @@ class Purgatories:
         return iter((self.fetch, self.produce, self.delete_records))
 
     def shutdown(self) -> None:
-        """Whatever waits is answered as if its time was up."""
+        """Answers all waiting requests as at their time-outs."""
         for purgatory in self:
             purgatory.shutdown()

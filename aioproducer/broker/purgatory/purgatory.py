@@ -1,4 +1,4 @@
-"""Where a broker keeps what cannot be answered yet."""
+"""A purgatory: keeps the operations that cannot be completed yet."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import partial
 
 from aioproducer.broker.purgatory.delayed_operation import DelayedOperation
 from aioproducer.broker.purgatory.timing_wheel import Timer
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.timing.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -18,14 +19,14 @@ PURGE_INTERVAL = 1000
 
 
 class DelayedOperationPurgatory:
-    """Operations that wait for something to happen to one of the keys they watch, or for their time to be up.
+    """Operations that wait for an event of one of the keys they watch, or for their time-out.
 
-    Kafka's class of this name. Its reaper thread is one timer of the loop here, set to when the next bucket of the
-    wheel falls due: nobody looks every 200 ms. Locks and shards are not needed where one task runs at a time. What
-    remains of them: whatever an operation sets off may come back here before it returns.
+    Kafka's class of this name. Instead of a reaper thread that polls every 200 ms, there is one timer of the loop, set
+    to the next bucket of the wheel that falls due. Locks and shards are not needed, because one task runs at a time.
+    However, an operation may call the purgatory again before it returns.
 
-    An operation that has ended may still be in the lists of keys that had no part in it. When more than
-    ``purge_interval`` such operations are thought to be there, all lists are gone through (KAFKA-1989).
+    An operation that has ended may stay in the lists of other keys. All lists are purged when an estimated number of
+    more than ``purge_interval`` such operations is reached (KAFKA-1989).
     """
 
     def __init__(self, name: str, clock: Clock, *, purge_interval: int = PURGE_INTERVAL) -> None:
@@ -38,35 +39,38 @@ class DelayedOperationPurgatory:
         self._reaper: asyncio.TimerHandle | None = None
         self._reaper_ms = 0
         self._closed = False
+        self.on_fatal: Callable[[FatalExitError], object] = _raise
+        """Called when an operation has raised a fatal error, so that the node stops."""
 
     @property
     def num_delayed(self) -> int:
-        """How many operations wait (Kafka's ``NumDelayedOperations``)."""
+        """The number of waiting operations (Kafka's ``NumDelayedOperations``)."""
         return len(self._timer)
 
     @property
     def watched(self) -> int:
-        """Entries in the lists of all keys, those of ended operations included (Kafka's ``PurgatorySize``)."""
+        """Entries in the lists of all keys, including those of ended operations (Kafka's ``PurgatorySize``)."""
         return sum(map(len, self._watchers.values()))
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> bool:
-        """Completes the operation if that can be done now, and says whether; else it waits.
+        """Completes the operation now if possible, and returns whether it did; otherwise the operation waits.
 
-        After :meth:`shutdown` nothing waits: the operation is completed at once.
+        After :meth:`shutdown` every operation is completed at once.
         """
         if operation.try_complete() or not self.start(operation):
             return True
-        # Kafka tries once more after this, as other threads run meanwhile. Here nothing can have happened.
+        # Kafka tries once more after this, because other threads run meanwhile. Here no event can have come.
         for key in keys:
             self.watch(operation, key)
         return False
 
     def start(self, operation: DelayedOperation) -> bool:
-        """Its time runs; False if it is up already, and the operation completed. What it waits for is watched next."""
+        """Starts the time-out of an operation, before its keys are watched. Returns False if that is over already, so
+        that the operation has been completed."""
         if self._closed:
             self._expire(operation)
             return False
-        # Rounded up: no operation's time is up too early.
+        # Rounded up, so that no operation times out too early.
         operation.expiration_ms = math.ceil(self._clock.monotonic() * 1000) + operation.delay_ms
         if not self._timer.add(operation):
             self._expire(operation)
@@ -77,11 +81,11 @@ class DelayedOperationPurgatory:
         return True
 
     def watch(self, operation: DelayedOperation, key: Hashable) -> None:
-        """Tries an operation that has been started whenever something happens to ``key``."""
+        """Tries a started operation at each event of ``key``."""
         self._watchers.setdefault(key, []).append(operation)
 
     def unwatch(self, operation: DelayedOperation, key: Hashable) -> None:
-        """It has ended. Those that watch few keys may stay in their lists until these are gone through."""
+        """Removes an operation that has ended. Those that watch few keys may stay in their lists until a purge."""
         watchers = self._watchers.get(key, [])
         if operation in watchers:
             watchers.remove(operation)
@@ -89,12 +93,12 @@ class DelayedOperationPurgatory:
                 del self._watchers[key]
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Something happened to ``key``: tries the operations that watch it. How many were completed."""
+        """Tries the operations that watch ``key``, after an event. Returns how many were completed."""
         watchers = self._watchers.get(key)
         if watchers is None:
             return 0
         completed = 0
-        # A copy: what is set off may add to the list, or look at it too.
+        # A copy, because an operation may cause changes of the list.
         for operation in tuple(watchers):
             if not operation.is_completed and self._guarded(partial(operation.try_complete_after, key)):
                 completed += 1
@@ -102,7 +106,7 @@ class DelayedOperationPurgatory:
         return completed
 
     def shutdown(self) -> None:
-        """Completes everything that waits, as if its time was up; what comes later is completed at once."""
+        """Completes all waiting operations as at their time-outs; later ones are completed at once."""
         self._closed = True
         for operation in self._timer.clear():
             self._expire(operation)
@@ -114,9 +118,12 @@ class DelayedOperationPurgatory:
             self._guarded(operation.on_expiration)
 
     def _guarded(self, act: Callable[[], bool | None]) -> bool:
-        """An operation that fails takes no other with it."""
+        """Logs the failure of an operation, so that the others continue."""
         try:
             return bool(act())
+        except FatalExitError as error:
+            self.on_fatal(error)
+            return False
         except Exception:
             log.exception("an operation in the purgatory %s failed", self.name)
             return False
@@ -125,7 +132,7 @@ class DelayedOperationPurgatory:
 
     def _purge_if_due(self) -> None:
         if self._estimated_operations - self.num_delayed > self._purge_interval:
-            # Before the lists: the estimate may be too high but not too low, as in Kafka.
+            # Before the purge: the estimate may be too high but not too low, as in Kafka.
             self._estimated_operations = self.num_delayed
             for key in tuple(self._watchers):
                 self._purge(key)
@@ -160,3 +167,7 @@ class DelayedOperationPurgatory:
             self._expire(operation)
         self._purge_if_due()
         self._set_reaper()
+
+
+def _raise(error: FatalExitError) -> None:
+    raise error

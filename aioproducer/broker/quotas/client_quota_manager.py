@@ -1,7 +1,7 @@
-"""What clients use up of their quotas on one node, and how long they are throttled for it (KIP-13, KIP-124, KIP-599).
+"""How much of their quotas clients use on one node, and how long they are throttled (KIP-13, KIP-124, KIP-599).
 
-Rules of state and ``now``; ``quota_managers.py`` applies them to requests. As in Kafka each node counts for itself, and
-clients of one entity share what it has.
+These are rules of state and ``now``; ``quota_managers.py`` applies them to requests. As in Kafka each node counts for
+itself, and the clients of one entity share its quota.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from aioproducer.broker.quotas.token_bucket import TokenBucket
 from aioproducer.errors import ThrottlingQuotaExceededException
 
 Client = tuple[str, str]
-"""User and client id that share a quota; one of them may be empty."""
-
+"""The user and the client id that a quota counts for; one of them may be empty."""
 
 _MANY = 1000
 
 
 class ClientQuotaManager:
-    """Of one kind of quota. ``most_ms`` is the longest throttle; without it, it is as long as the rate needs."""
+    """Measures one kind of quota. ``most_ms`` is the longest throttle time; without it there is no limit."""
 
     def __init__(self, key: str, quotas: ClientQuotas, window: QuotaWindow, *, most_ms: float = math.inf) -> None:
         self._key = key
@@ -32,7 +31,7 @@ class ClientQuotaManager:
         self._rates = RateQuotas[Client](window)
 
     def record(self, user: str, client_id: str, value: float, now: float) -> int:
-        """A client has used this much. Returns for how many milliseconds it must wait; 0 for not."""
+        """Records what a client has used. Returns its throttle time in milliseconds; 0 for none."""
         limit = self._quotas.limit(self._key, user, client_id)
         if limit is None:
             return 0
@@ -41,25 +40,25 @@ class ClientQuotaManager:
         return int(min(rate.throttle_ms(now), self._most_ms))
 
     def most_in_window(self, user: str, client_id: str) -> float:
-        """More than this at once is always throttled; infinity for a client without a quota."""
+        """The largest amount at once that is not always throttled; infinity for a client without a quota."""
         limit = self._quotas.limit(self._key, user, client_id)
         return math.inf if limit is None else limit.bound * (self._window.samples - 1) * self._window.seconds
 
     def throttled(self, user: str, client_id: str, throttle_ms: int, now: float) -> None:
-        """A client is throttled because of this quota."""
+        """Records that a client is throttled because of this quota."""
         limit = self._quotas.limit(self._key, user, client_id)
         if limit is not None:
             rate = self._rates.get((limit.user, limit.client_id), limit.bound, now)
             rate.throttle_times.record(throttle_ms, now)
 
     def usage(self, now: float) -> Iterator[tuple[Client, float, float]]:
-        """Of each client that has used its quota: the rate, and the average throttle time in milliseconds or NaN."""
+        """Each client that has used its quota, with its rate and its average throttle time in milliseconds (or NaN)."""
         for client, rate in self._rates:
             yield client, rate.rate(now), rate.throttle_times.average(now)
 
 
 class ControllerMutationQuotaManager:
-    """Partitions that clients create and delete (KIP-599)."""
+    """Measures the partitions that clients create and delete (KIP-599)."""
 
     def __init__(self, quotas: ClientQuotas, window: QuotaWindow) -> None:
         self._quotas = quotas
@@ -68,7 +67,7 @@ class ControllerMutationQuotaManager:
         self._many = _MANY
 
     def quota(self, user: str, client_id: str, now: float, *, strict: bool) -> ControllerMutationQuota:
-        """What a request may still do. A strict one refuses mutations once the quota is exhausted."""
+        """The quota for one request. A strict quota refuses mutations once it is exhausted."""
         limit = self._quotas.limit(CONTROLLER_MUTATION_RATE, user, client_id)
         if limit is None:
             return ControllerMutationQuota(None, now, strict=strict)
@@ -88,17 +87,17 @@ class ControllerMutationQuotaManager:
 
 
 class ControllerMutationQuota:
-    """Of one request."""
+    """The quota of the partitions that one request may create or delete."""
 
     def __init__(self, bucket: TokenBucket | None, now: float, *, strict: bool) -> None:
         self._bucket = bucket
         self._now = now
         self._strict = strict
         self.throttle_ms = 0
-        """How long the client is throttled for what it did, or tried to do."""
+        """How long the client is throttled for its mutations, refused ones included."""
 
     def record(self, mutations: int) -> None:
-        """Before this many partitions are created or deleted. Raises :class:`ThrottlingQuotaExceededException`."""
+        """Records mutations before they are done. Raises :class:`ThrottlingQuotaExceededException`."""
         bucket = self._bucket
         if bucket is None:
             return

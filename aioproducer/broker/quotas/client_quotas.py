@@ -1,6 +1,6 @@
-"""Which quotas users, client ids and addresses have: what AlterClientQuotas sets and DescribeClientQuotas returns.
+"""The quotas of users, client ids and addresses, which AlterClientQuotas sets and DescribeClientQuotas returns.
 
-Kafka's controller checks and keeps them (``ClientQuotaControlManager``), its brokers look them up
+Kafka's controller checks and keeps quotas (``ClientQuotaControlManager``); its brokers look them up
 (``ClientQuotaManager``). Here all nodes share one object.
 """
 
@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from aioproducer.configs.config_def import INT_MAX, LONG_MAX
-from aioproducer.errors import InvalidRequestException, UnsupportedVersionException
+from aioproducer.errors import InvalidRequestException, PolicyViolationException, UnsupportedVersionException
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
@@ -24,7 +24,14 @@ CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
 CONNECTION_CREATION_RATE = "connection_creation_rate"
 
 Entity = tuple[tuple[str, str | None], ...]
-"""Types and names in the order of the types; None is the default, for all without a quota under their own name."""
+"""Pairs of a type and a name, sorted by type. None is the default, for names without a quota of their own."""
+
+
+MAX_ENTITIES = 10_000
+"""Entities that have quotas. Kafka has no such limit."""
+
+MAX_NAME = 1000
+"""Characters of a name. Kafka has no such limit."""
 
 
 class _Range(NamedTuple):
@@ -42,7 +49,7 @@ _OF_ADDRESSES = {CONNECTION_CREATION_RATE: _Range(INT_MAX, True)}
 
 
 def entity(parts: Iterable[tuple[str, str | None]]) -> Entity:
-    """As a client named it. Raises :class:`InvalidRequestException` for what is no entity."""
+    """The entity that a client named. Raises :class:`InvalidRequestException` if there is no such entity."""
     found: dict[str, str | None] = {}
     for kind, name in parts:
         if kind not in (USER, CLIENT_ID, IP):
@@ -51,6 +58,8 @@ def entity(parts: Iterable[tuple[str, str | None]]) -> Entity:
             raise InvalidRequestException(f"the entity has {kind} twice")
         if name == "":
             raise InvalidRequestException(f"the entity's {kind} is empty")
+        if name is not None and len(name) > MAX_NAME:
+            raise InvalidRequestException(f"the entity's {kind} has {len(name)} characters, more than {MAX_NAME}")
         found[kind] = name
     if not found:
         raise InvalidRequestException("the entity is empty")
@@ -75,7 +84,7 @@ class MatchType(IntEnum):
     EXACT = 0
     DEFAULT = 1
     SPECIFIED = 2
-    """Whatever the name."""
+    """Any name, but not the default."""
 
 
 class Component(NamedTuple):
@@ -87,26 +96,34 @@ class Component(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """The quota that counts for a client, and who shares it."""
+    """The quota that counts for a client, and the user and client id that share it."""
 
     bound: float
     user: str
-    """Empty if it is that of a client id, whoever the user is."""
+    """Empty if all users of a client id share the quota."""
     client_id: str
-    """Empty if it is that of a user, whatever the client id."""
+    """Empty if all client ids of a user share the quota."""
 
 
 class ClientQuotas:
-    """Quotas by entity. Objects that must know when they change add themselves to ``listeners``."""
+    """Quotas by entity. Every change calls the ``listeners``."""
 
     def __init__(self) -> None:
         self._quotas: dict[Entity, dict[str, float]] = {}
-        # The same by quota: a client is looked up per quota, and most quotas are not set for anyone.
+        # The same by quota: a client is looked up per quota, and most quotas are never set.
         self._by_key: dict[str, dict[Entity, float]] = {}
         self.listeners: set[Callable[[], object]] = set()
 
-    def alter(self, of: Entity, changes: Sequence[tuple[str, float | None]], *, validate_only: bool = False) -> None:
-        """Sets quotas of one entity, all or none; None removes one. Raises :class:`InvalidRequestException`."""
+    def alter(self, of: Entity, changes: Sequence[tuple[str, float | None]]) -> None:
+        """Sets quotas of one entity, all or none; None removes one.
+
+        Raises :class:`InvalidRequestException`, and :class:`PolicyViolationException` if there are too many entities.
+        """
+        self.change(of, changes)
+        self.changed()
+
+    def change(self, of: Entity, changes: Sequence[tuple[str, float | None]], *, validate_only: bool = False) -> None:
+        """As :meth:`alter`, without calling the listeners: :meth:`changed` calls them after several changes."""
         ranges = _OF_ADDRESSES if of[0][0] == IP else _OF_CLIENTS
         seen = set()
         for key, value in changes:
@@ -115,6 +132,8 @@ class ClientQuotas:
             seen.add(key)
             if value is not None:
                 _check(key, value, ranges)
+        if of not in self._quotas and len(self._quotas) >= MAX_ENTITIES:
+            raise PolicyViolationException(f"{MAX_ENTITIES} entities have quotas, and no more can")
         if validate_only:
             return
         quotas = self._quotas.setdefault(of, {})
@@ -129,11 +148,14 @@ class ClientQuotas:
                 del self._by_key[key]
         if not quotas:
             del self._quotas[of]
+
+    def changed(self) -> None:
+        """Calls the listeners."""
         for listener in tuple(self.listeners):
             listener()
 
     def describe(self, components: Iterable[Component], *, strict: bool) -> dict[Entity, Mapping[str, float]]:
-        """The entities that match all of the components; with ``strict`` those that have nothing beside them.
+        """The entities that match all of the components; with ``strict`` those that have no further components.
 
         Raises :class:`InvalidRequestException`, and :class:`UnsupportedVersionException` for an unknown type.
         """
@@ -150,14 +172,14 @@ class ClientQuotas:
         return bool(self._quotas)
 
     def has(self, key: str) -> bool:
-        """Whether anybody has a quota of this kind."""
+        """Whether any entity has a quota of this kind."""
         return key in self._by_key
 
     def limit(self, key: str, user: str, client_id: str) -> Limit | None:
-        """The quota of the most specific entity that a client is of; None if it has none.
+        """The quota of the most specific entity that matches a client; None if none does.
 
-        First what names the user: with the client id, with any client id, alone. Then the same for the default user,
-        and at last the client id alone, and the default one.
+        The order is: the user with the client id, with the default client id, and alone; the default user in the same
+        three ways; the client id alone; the default client id alone.
         """
         found = self._by_key.get(key)
         if not found:
@@ -177,7 +199,7 @@ class ClientQuotas:
         return None
 
     def ip_rates(self) -> tuple[int, dict[str, int]]:
-        """Connections a second that an address may make: in general, and those that have limits of their own."""
+        """How many connections a second an address may make: by default, and for addresses with their own limit."""
         found = self._by_key.get(CONNECTION_CREATION_RATE, {})
         by_name = {name: int(rate) for ((_, name),), rate in found.items()}
         default = by_name.pop(None, INT_MAX)

@@ -1,12 +1,12 @@
-"""How many connections a node takes, and how fast new ones: by address, by listener and in all.
+"""How many connections a node accepts, and at which rate: by address, by listener and in all.
 
-Kafka's ``ConnectionQuotas`` as a rule of state and ``now`` that knows neither sockets nor a loop (those are in
-``connection_gate.py``). Limits, rates and delays are Kafka's. What differs is who waits. Kafka's acceptor stands still
-while a connection waits for its turn, so the client that connects most delays all others. Here
+This is Kafka's ``ConnectionQuotas`` as a rule of state and ``now``, without sockets or an event loop (those are in
+``connection_gate.py``). Limits, rates and delays are Kafka's, but waiting differs. Kafka's acceptor stops while a
+connection waits for its turn, so the client that connects most delays all others. Here
 
-- an address that exceeds its own limits is judged first; it costs neither the listener nor the node anything;
-- who has to wait for the listener or the node waits in a room, and addresses take turns;
-- the room is bounded; when it is full, the address that has most connections in it loses its last one.
+- the limits of the address come first; a connection beyond them counts neither for the listener nor for the node;
+- connections that wait for the listener or the node wait in a room, where addresses take turns;
+- the room is bounded; when it is full, the address with the most connections in it loses its newest one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aioproducer.configs.config_def import INT_MAX
 from aioproducer.metrics.sensor import Sensor
 
 ROOM = 1000
-"""Connections that may wait, for each listener."""
+"""How many connections of a listener may wait."""
 
 C = TypeVar("C")
 
@@ -45,7 +45,7 @@ class ListenerLimits:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """The configs of these names; all of them may change while the node runs."""
+    """The configs with these names; all of them may change while the node runs."""
 
     max_connections: int = INT_MAX
     max_connection_creation_rate: int = INT_MAX
@@ -55,7 +55,7 @@ class ConnectionLimits:
 
     @staticmethod
     def of(config: BrokerConfig, addresses: Mapping[str, Collection[str]]) -> ConnectionLimits:
-        """``addresses`` has those of the host names in ``max.connections.per.ip.overrides``."""
+        """``addresses`` has the addresses of the host names in ``max.connections.per.ip.overrides``."""
         return ConnectionLimits(
             config.max_connections,
             config.max_connection_creation_rate,
@@ -69,26 +69,26 @@ class ConnectionLimits:
 
 
 class Verdict(Enum):
-    """What becomes of a connection."""
+    """What happens to a connection."""
 
     ADMITTED = "admitted"
-    TOO_MANY = "its address has as many connections as it may have"
+    TOO_MANY = "its address has reached its limit of connections"
     """Kafka's ``TooManyConnectionsException``: closed at once."""
-    THROTTLED = "its address makes connections too fast"
-    """Kafka's ``ConnectionThrottledException``: kept unread and closed after the delay, so that it does not come back
-    at once."""
+    THROTTLED = "its address connects too often"
+    """Kafka's ``ConnectionThrottledException``: kept unread and closed after the delay, so that the client does not
+    reconnect at once."""
     TURNED_AWAY = "too many connections wait"
 
 
 class Decision(NamedTuple, Generic[C]):
-    """About one connection, made once."""
+    """The verdict on a connection; each connection gets one."""
 
     listener: str
     address: str
     connection: C
     verdict: Verdict
     delay_ms: int = 0
-    """For one that is THROTTLED."""
+    """The delay of a THROTTLED connection."""
 
 
 class _Turn(NamedTuple, Generic[C]):
@@ -98,7 +98,7 @@ class _Turn(NamedTuple, Generic[C]):
 
 
 class _Listener(Generic[C]):
-    """One listener: its connections, those that wait, and the one whose turn it is."""
+    """One listener: the number of its connections, those that wait, and the one whose turn it is."""
 
     def __init__(self, name: str, limits: ListenerLimits, window: QuotaWindow) -> None:
         self.name = name
@@ -107,7 +107,7 @@ class _Listener(Generic[C]):
         self.rate = RateQuota(limits.max_connection_creation_rate, window)
         self.ip_throttle_times = Sensor(window.seconds, window.samples)
         self.room: dict[str, deque[C]] = {}
-        """By address; the first one is next."""
+        """Waiting connections by address; the first address is next."""
         self.waiting = 0
         self.turn: _Turn[C] | None = None
 
@@ -126,7 +126,7 @@ class _Listener(Generic[C]):
         return address, connection
 
     def turn_away(self, newcomer: str) -> tuple[str, C]:
-        """The newest connection of the address that has most in the room, the newcomer's if there are several."""
+        """Removes the newest connection of the address that has most in the room; on a tie, prefers ``newcomer``."""
         address = max(self.room, key=lambda address: (len(self.room[address]), address == newcomer))
         connection = self.room[address].pop()
         if not self.room[address]:
@@ -136,7 +136,7 @@ class _Listener(Generic[C]):
 
 
 class ConnectionQuotas(Generic[C]):
-    """The connections of one node. ``protected`` is the inter-broker listener, which max.connections does not stop."""
+    """The connections of one node. ``protected`` is the inter-broker listener, which max.connections does not limit."""
 
     def __init__(
         self, limits: ConnectionLimits, window: QuotaWindow = KAFKAS_WINDOW, *, protected: str | None = None
@@ -158,11 +158,11 @@ class ConnectionQuotas(Generic[C]):
         self._listeners[name] = _Listener(name, self._limits.listeners.get(name, ListenerLimits()), self._window)
 
     def remove_listener(self, name: str) -> None:
-        """Removes a closed listener, which has no connections and no waiting ones."""
+        """Removes a closed listener, which has neither open nor waiting connections."""
         del self._listeners[name]
 
     def configure(self, limits: ConnectionLimits) -> None:
-        """Other limits from now on. A turn that has begun keeps its delay, as in Kafka."""
+        """Sets new limits. A turn that has begun keeps its delay, as in Kafka."""
         self._limits = limits
         self._rate.bound = limits.max_connection_creation_rate
         for listener in self._listeners.values():
@@ -170,7 +170,7 @@ class ConnectionQuotas(Generic[C]):
             listener.rate.bound = listener.limits.max_connection_creation_rate
 
     def configure_ip_rates(self, default: int, by_address: Mapping[str, int]) -> None:
-        """How many connections a second an address may make: the quota of the entity ``ip`` (KIP-612)."""
+        """Sets how many connections a second an address may make: the quota of the entity ``ip`` (KIP-612)."""
         self._ip_rate_default, self._ip_rate_limits = default, by_address
 
     def ip_rate_limit(self, address: str) -> int:
@@ -179,7 +179,8 @@ class ConnectionQuotas(Generic[C]):
     # connections
 
     def arrive(self, listener_name: str, address: str, connection: C, now: float) -> list[Decision[C]]:
-        """A connection was accepted. What is decided by that, about it and others; the rest is for :meth:`turn`."""
+        """A connection was accepted. Returns the decisions that this causes, about it and others; without one it
+        waits for :meth:`turn`."""
         listener = self._listeners[listener_name]
         delay_ms = self._throttled_ip(address, now)
         if delay_ms > 0:
@@ -194,7 +195,7 @@ class ConnectionQuotas(Generic[C]):
         return decisions
 
     def depart(self, listener_name: str, address: str) -> None:
-        """A connection that was admitted is closed. :meth:`turn` says who has its place."""
+        """An admitted connection was closed. :meth:`turn` gives its place to another one."""
         left = self._by_address[address] - 1
         if left:
             self._by_address[address] = left
@@ -204,8 +205,8 @@ class ConnectionQuotas(Generic[C]):
         self._total -= 1
 
     def turn(self, now: float) -> list[Decision[C]]:
-        """Everybody who waits no longer. To be asked when a connection has gone, when limits change and at
-        :meth:`next_turn`."""
+        """The decisions about connections whose wait is over. The caller calls it after :meth:`depart`, after limits
+        have changed, and at :meth:`next_turn`."""
         decisions: list[Decision[C]] = []
         more = True
         while more:
@@ -214,13 +215,13 @@ class ConnectionQuotas(Generic[C]):
                 decision = self._next(listener, now)
                 if decision is not None:
                     decisions.append(decision)
-                    # The listener that got a place goes to the end, so that listeners take turns.
+                    # The listener that got a place moves to the end, so that listeners take turns.
                     self._listeners[listener.name] = self._listeners.pop(listener.name)
                     more = True
         return decisions
 
     def next_turn(self, now: float) -> float | None:
-        """When somebody's delay is over; None if all that is waited for is that connections go."""
+        """When the next delay ends; None if connections wait only for others to close."""
         delays = [
             listener.turn.until
             for listener in self._listeners.values()
@@ -229,7 +230,7 @@ class ConnectionQuotas(Generic[C]):
         return min(delays, default=None)
 
     def leave_room(self, name: str | None = None) -> list[Decision[C]]:
-        """Refuses all connections that wait for this listener, or for any: it is closed."""
+        """Refuses all connections that wait for this listener, or for any listener, because it closes."""
         decisions = []
         for listener in self._listeners.values() if name is None else [self._listeners[name]]:
             if listener.turn is not None:
@@ -241,7 +242,7 @@ class ConnectionQuotas(Generic[C]):
                 decisions.append(Decision(listener.name, *listener.take(), Verdict.TURNED_AWAY))
         return decisions
 
-    # how it stands
+    # figures
 
     @property
     def total(self) -> int:
@@ -261,7 +262,7 @@ class ConnectionQuotas(Generic[C]):
 
     @property
     def excess(self) -> int:
-        """How many connections there are beyond max.connections: this many, not of the protected listener, must go."""
+        """How many connections exceed max.connections. As many of the unprotected listeners must be closed."""
         return max(self._total - self._limits.max_connections, 0)
 
     @property
@@ -278,11 +279,11 @@ class ConnectionQuotas(Generic[C]):
         return (self._rate if listener is None else self._listeners[listener].rate).rate(now)
 
     def ip_accept_rates(self, now: float) -> dict[str, float]:
-        """Connections a second of the addresses that have a quota for that."""
+        """Connections a second of each address that has a quota for them."""
         return {address: rate.rate(now) for address, rate in self._ip_rates}
 
     def throttle_times(self, name: str, now: float) -> tuple[float, float]:
-        """Average milliseconds that a listener's connections were held up, and those of single addresses."""
+        """The average delay in milliseconds of a listener's connections, and of those of throttled addresses."""
         listener = self._listeners[name]
         return listener.rate.throttle_times.average(now), listener.ip_throttle_times.average(now)
 

@@ -31,13 +31,13 @@ class OverrideHosts:
         self._threads = threads
         self._on_change = on_change
         self.addresses: Mapping[str, tuple[str, ...]] = {}
-        """By host name, all its addresses."""
+        """All addresses of each host name."""
         self._resolved = self._wanted = ""
         self._failed: dict[str, ConfigException] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def start(self, overrides: str, essential: Collection[str]) -> None:
-        """Resolves all names. Raises :class:`ConfigException` if one of the ``essential`` ones cannot be."""
+        """Resolves all names. Raises :class:`ConfigException` if an ``essential`` one cannot be resolved."""
         self._resolved = self._wanted = overrides
         await self._resolve(overrides)
         for name, error in self._failed.items():
@@ -52,7 +52,7 @@ class OverrideHosts:
             self._task = asyncio.get_running_loop().create_task(self._run(), name=f"hosts-of-node-{self._node_id}")
 
     async def settled(self) -> None:
-        """Returns when all names are resolved. Raises :class:`ConfigException` for one that cannot be."""
+        """Returns when all names are resolved. Raises :class:`ConfigException` if one cannot be resolved."""
         while self._task is not None:
             await asyncio.wait([self._task])
         for error in self._failed.values():

@@ -1,8 +1,8 @@
-"""Throttles the clients of a node that use more than their quotas (KIP-219).
+"""Throttles the clients of a node that exceed their quotas (KIP-219).
 
-A throttled client is answered at once, with the time for which it is throttled. It should send nothing meanwhile; as
-old or unkind clients do, its connection is not read until then. Kafka's ``QuotaFactory.QuotaManagers``, and what its
-request handlers do with them.
+A throttled client gets its answer at once, with its throttle time. It should send nothing during that time. Old or
+unkind clients do, so the broker does not read the connection meanwhile. This is Kafka's ``QuotaFactory.QuotaManagers``,
+together with what Kafka's request handlers do with it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from aioproducer.protocol.schema import Response
 from aioproducer.timing.clock import Clock
 
 _UNTHROTTLED = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
-"""Their responses have no field for it."""
+"""APIs whose responses have no field for the throttle time."""
 
 _MUTATIONS = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)
-"""Their handlers ask for what they do, and say in their answers what that costs."""
+"""APIs whose handlers record their mutations, and set the throttle time in their answers."""
 
 
 class QuotaManagers:
-    """What the clients of one node use up, and who is throttled."""
+    """The quota usage of the clients of one node, and the clients that are throttled."""
 
     def __init__(self, quotas: ClientQuotas, config: BrokerConfig, clock: Clock) -> None:
         self._quotas = quotas
@@ -54,18 +54,18 @@ class QuotaManagers:
         self._throttled: dict[Request, asyncio.TimerHandle] = {}
 
     def mutations(self, request: Request, *, strict_from: int) -> ControllerMutationQuota:
-        """What this request may create and delete. Versions from ``strict_from`` on know how to be refused."""
+        """The quota of what this request may create and delete. Versions from ``strict_from`` on can be refused."""
         header = request.header
         return self.controller_mutation.quota(
             request.connection.user, header.client_id or "", self._now(), strict=header.api_version >= strict_from
         )
 
     def most_to_fetch(self, request: Request) -> int:
-        """More bytes than that in one response are always throttled."""
+        """The largest number of bytes in one response that is not always throttled."""
         return int(min(self.fetch.most_in_window(request.connection.user, request.header.client_id or ""), INT_MAX))
 
     def answer(self, request: Request, response: Response) -> Response:
-        """A request is about to be answered. Returns what the client gets instead of ``response``."""
+        """Records a request that is about to be answered. Returns the response that the client gets."""
         if not self._quotas or request.header.api_key in _UNTHROTTLED:
             return response
         user, client_id, now = request.connection.user, request.header.client_id or "", self._now()
@@ -84,7 +84,7 @@ class QuotaManagers:
         throttle_ms = max(bytes_ms, request_ms, mutations_ms)
         if throttle_ms > 0:
             if isinstance(response, FetchResponse):
-                # It gets its records when its time is over, so none were used.
+                # The client gets the records when its throttle time is over, so this response used none.
                 self.fetch.record(user, client_id, -fetched, now)
                 request.throttled()
                 throttled = response = FetchResponse(error_code=response.error_code, session_id=response.session_id)
@@ -97,7 +97,8 @@ class QuotaManagers:
         return response
 
     def no_answer(self, request: Request) -> None:
-        """A produce request with acks=0 ends. It has no response, so only the muted connection throttles its client."""
+        """Records a produce request with acks=0. It has no response, so only muting the connection throttles the
+        client."""
         if self._quotas:
             user, client_id, now = request.connection.user, request.header.client_id or "", self._now()
             throttle_ms = self.produce.record(user, client_id, request.size, now)
@@ -107,11 +108,11 @@ class QuotaManagers:
 
     @property
     def throttled(self) -> int:
-        """How many connections are not read from as their clients are throttled."""
+        """How many connections are not read because their clients are throttled."""
         return len(self._throttled)
 
     def close(self) -> None:
-        """Ends all throttling: the node has stopped."""
+        """Ends all throttling, because the node has stopped."""
         for timer in self._throttled.values():
             timer.cancel()
         self._throttled.clear()

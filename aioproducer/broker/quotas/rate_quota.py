@@ -11,14 +11,14 @@ from aioproducer.metrics.sensor import Sensor
 
 
 class QuotaWindow(NamedTuple):
-    """Over what time rates are measured: ``quota.window.size.seconds`` and ``quota.window.num``."""
+    """The window over which rates are measured: ``quota.window.size.seconds`` and ``quota.window.num``."""
 
     seconds: float = 1.0
     samples: int = 11
 
     @property
     def milliseconds(self) -> int:
-        """Of one sample: what a wait for connections and request time is capped to."""
+        """The length of one sample, which limits the throttle time for connections and request time."""
         return round(self.seconds * 1000)
 
 
@@ -30,7 +30,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class RateQuota:
-    """What was recorded, per second, and the most that it may be. ``now`` is in seconds and never goes back."""
+    """A rate per second, and its bound. ``now`` is in seconds and never decreases."""
 
     __slots__ = ("_sensor", "_window", "bound", "last", "throttle_times")
 
@@ -39,9 +39,9 @@ class RateQuota:
         self._window = window
         self.bound = bound
         self.last = -math.inf
-        """When something was recorded last."""
+        """The time of the last record."""
         self.throttle_times = Sensor(window.seconds, window.samples)
-        """Milliseconds that somebody had to wait because of it."""
+        """Throttle times in milliseconds that this quota caused."""
 
     def record(self, value: float, now: float) -> None:
         self._sensor.record(value, now)
@@ -51,7 +51,7 @@ class RateQuota:
         return self._sensor.rate(now)
 
     def throttle_ms(self, now: float) -> int:
-        """How long nothing may be recorded for the rate to come down to the bound; 0 if it is not above.
+        """How long nothing may be recorded until the rate has come down to the bound; 0 if it is not above.
 
         To bring the rate O, measured over W, down to the bound T, W has to grow by (O - T) / T * W.
         """
@@ -63,12 +63,12 @@ class RateQuota:
         return math.floor((rate - self.bound) / self.bound * self._sensor.window_size(now) * 1000 + 0.5)
 
     def forgotten(self, now: float) -> bool:
-        """Nothing of what was recorded counts any more."""
+        """Whether all records are older than the window, so that none counts any more."""
         return now - self.last >= self._window.seconds * self._window.samples
 
 
 class RateQuotas(Generic[K]):
-    """A :class:`RateQuota` for each key, made when it is needed; those of which nothing counts any more are let go."""
+    """A :class:`RateQuota` for each key. One is made when it is needed, and dropped when its records have expired."""
 
     def __init__(self, window: QuotaWindow) -> None:
         self._window = window
@@ -76,7 +76,7 @@ class RateQuotas(Generic[K]):
         self._many = _MANY
 
     def get(self, key: K, bound: float, now: float) -> RateQuota:
-        """The key's, with ``bound`` from now on."""
+        """The quota of this key, with its bound set to ``bound``."""
         rate = self._rates.get(key)
         if rate is None:
             if len(self._rates) >= self._many:

@@ -1,4 +1,4 @@
-"""Credit that comes back at a steady rate (Kafka's ``TokenBucket``): a burst costs what it is, and no more."""
+"""A quota with credit for bursts, which refills at a steady rate (Kafka's ``TokenBucket``)."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from aioproducer.broker.quotas.rate_quota import QuotaWindow
 
 
 class TokenBucket:
-    """Full at first: as much as comes in over all windows. ``now`` is in seconds and never goes back."""
+    """Full at first: it holds the tokens of all windows. ``now`` is in seconds and never decreases."""
 
     __slots__ = ("_at", "_tokens", "_window", "bound")
 
     def __init__(self, bound: float, window: QuotaWindow, now: float) -> None:
         self._window = window
         self.bound = bound
-        """Tokens a second."""
+        """Tokens that are added per second."""
         self._at = now
         self._tokens = self._burst
 
     def tokens(self, now: float) -> float:
-        """What is left; less than 0 means that the quota is exhausted."""
+        """The tokens that are left; below 0 the quota is exhausted."""
         self._tokens = min(self._burst, self._tokens + self.bound * (now - self._at))
         self._at = now
         return self._tokens
 
     def take(self, tokens: float, now: float) -> None:
-        """Takes this many tokens, even if there are fewer."""
+        """Takes tokens, even more than are left."""
         self._tokens = self.tokens(now) - tokens
 
     def throttle_ms(self, now: float) -> int:
-        """How long until nothing is owed."""
+        """Milliseconds until the tokens are back at 0; 0 if none are owed."""
         tokens = self.tokens(now)
         return math.floor(-tokens / self.bound * 1000 + 0.5) if tokens < 0 else 0
 

@@ -1,4 +1,4 @@
-"""What topics take in and give out on one node: Kafka's ``BrokerTopicMetrics``."""
+"""The traffic of topics on one node: Kafka's ``BrokerTopicMetrics``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RATES = {
     "FailedProduceRequestsPerSec": "times that producing to a partition failed",
     "FailedFetchRequestsPerSec": "times that fetching from a partition failed",
 }
-"""Names and what is counted, a second."""
+"""Names, and what each counts per second."""
 
 
 class TopicRates:
-    """Of one topic."""
+    """The rates of one topic."""
 
     __slots__ = ("bytes_in", "bytes_out", "failed_fetches", "failed_produces", "fetches", "messages_in", "produces")
 
@@ -33,21 +33,21 @@ class TopicRates:
         self.failed_fetches = Sensor()
 
     def produced(self, failed: bool, now: float) -> None:
-        """A partition was produced to, successfully or not."""
+        """Counts an attempt to produce to a partition."""
         self.produces.record(1, now)
         if failed:
             self.failed_produces.record(1, now)
 
     def appended(self, messages: int, size: int, now: float) -> None:
-        """A batch has come, and is in the log."""
+        """Counts a batch that was appended to the log."""
         self.messages_in.record(messages, now)
         self.bytes_in.record(size, now)
 
-    def fetched(self, size: int, failed: bool, now: float) -> None:
-        """A fetch returned this many bytes of batches of a partition."""
-        self.fetches.record(1, now)
+    def fetched(self, partitions: int, failed: int, size: int, now: float) -> None:
+        """Counts partitions that were fetched, how many of them ``failed``, and the bytes of their batches."""
+        self.fetches.record(partitions, now)
         if failed:
-            self.failed_fetches.record(1, now)
+            self.failed_fetches.record(failed, now)
         if size:
             self.bytes_out.record(size, now)
 
@@ -66,22 +66,22 @@ class TopicRates:
 
 
 class BrokerTopicMetrics:
-    """Of all topics that a node was asked about."""
+    """The rates of all topics that were produced to or fetched from on a node."""
 
     def __init__(self) -> None:
         self._topics: dict[str, TopicRates] = {}
 
     def of(self, topic: str) -> TopicRates:
-        """Those of one topic."""
+        """The rates of one topic."""
         rates = self._topics.get(topic)
         if rates is None:
             rates = self._topics[topic] = TopicRates()
         return rates
 
     def forget(self, topic: str) -> None:
-        """The topic is there no more: another one of its name begins anew."""
+        """Forgets a deleted topic: another one of the same name starts at zero."""
         self._topics.pop(topic, None)
 
     def __iter__(self) -> Iterator[tuple[str, TopicRates]]:
-        """Each topic's name, and its rates."""
+        """Yields the name and the rates of each topic."""
         return iter(self._topics.items())

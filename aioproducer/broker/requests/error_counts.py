@@ -9,7 +9,7 @@ from aioproducer.protocol.schema import Array, Struct
 
 
 class _Codes(NamedTuple):
-    """Where a struct has error codes: of its own, and in structs within it, by the names of their fields."""
+    """The error codes of a struct: its own, and the fields with structs that contain error codes."""
 
     own: bool
     within: tuple[str, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import TypeVar
 
 from aioproducer.broker.requests.request import Request
@@ -15,17 +16,20 @@ from aioproducer.timing.clock import Clock
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
-"""Work that may be interrupted wherever it yields, and what comes of it."""
+"""Work that may be interrupted wherever it yields, and its result."""
 
 FIRST_SLICE = 0.0005
-"""Seconds that a request may take at once. Nearly all take less."""
+"""Seconds of the first slice. Nearly all requests take less."""
 
 SLICE = 0.002
-"""Seconds of a later turn."""
+"""Seconds of each later slice."""
+
+LARGE_AT_ONCE = 16
+"""How many large requests are handled at the same time."""
 
 
 def finish(steps: Steps[T]) -> T:
-    """Does all of it at once."""
+    """Runs all the steps at once, and returns their result."""
     while True:
         try:
             next(steps)
@@ -35,11 +39,11 @@ def finish(steps: Steps[T]) -> T:
 
 
 class LongWork:
-    """Those of one node. Each has a slice of time at once; what is left of it waits, and one at a time has another
-    slice per turn of the loop, in turns. So one of them costs the others a slice, however long it takes.
+    """The long requests of one node. Each gets a slice of time at once. If it needs more, it waits, and the waiting
+    requests take turns: one of them gets another slice in each turn of the loop. So a request delays the others by one
+    slice at most, however long it takes.
 
-    The work of a client that is gone is dropped, unless it is ``needed`` all the same. ``threads``
-    encode the responses.
+    When a client disconnects, its work is dropped unless it is ``needed``. ``threads`` encode the responses.
     """
 
     def __init__(self, clock: Clock, threads: BackgroundThreads) -> None:
@@ -47,14 +51,37 @@ class LongWork:
         self._threads = threads
         self._waiting: deque[tuple[Request, Steps[Response | None], bool]] = deque()
         self._scheduled = False
+        self._large = 0
+        self._large_waiting: deque[tuple[Request, Callable[[], None]]] = deque()
 
     def __len__(self) -> int:
         """How many requests wait for another slice."""
         return len(self._waiting)
 
     def run(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
-        """Responds with what the steps return, now or later; None ends the request otherwise."""
+        """Runs the steps and responds with their result, now or later. If it is None, they have ended the request."""
         self._advance(request, steps, needed, FIRST_SLICE)
+
+    def run_large(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
+        """As :meth:`run`, for steps that take much memory: at most ``LARGE_AT_ONCE`` run, and the others wait."""
+        start = partial(self._start_large, request, steps, needed)
+        if self._large < LARGE_AT_ONCE:
+            start()
+        else:
+            self._large_waiting.append((request, start))
+
+    def _start_large(self, request: Request, steps: Steps[Response | None], needed: bool) -> None:
+        self._large += 1
+        self.run(request, self._counted(steps), needed=needed)
+
+    def _counted(self, steps: Steps[Response | None]) -> Steps[Response | None]:
+        try:
+            return (yield from steps)
+        finally:
+            self._large -= 1
+            if self._large_waiting:
+                request, start = self._large_waiting.popleft()
+                request.call_back(start)
 
     def _advance(self, request: Request, steps: Steps[Response | None], needed: bool, seconds: float) -> None:
         until = self._now() + seconds
@@ -76,7 +103,7 @@ class LongWork:
             asyncio.get_running_loop().call_soon(self._call_back)
 
     def _call_back(self) -> None:
-        # By a handler: it knows what to do with whatever is raised.
+        # A handler runs it, because it deals with every exception.
         self._waiting[0][0].call_back(self._continue)
 
     def _continue(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from aioproducer.broker.requests.error_counts import error_counts
 from aioproducer.broker.requests.response import (
     CloseConnectionResponse,
     EndThrottlingResponse,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ResponseChannel(Protocol):
-    """Where responses go to, and what is left of a request that was put off."""
+    """Takes responses, and the callbacks of deferred requests."""
 
     def send_response(self, request: Request, response: RequestEnd) -> None: ...
 
@@ -36,72 +37,73 @@ class ResponseChannel(Protocol):
 
 
 class Quotas(Protocol):
-    """Who throttles clients; see ``QuotaManagers``."""
+    """Throttles clients; see ``QuotaManagers``."""
 
     def answer(self, request: Request, response: Response) -> Response:
-        """A request is about to be answered. Returns what the client gets instead of ``response``."""
+        """Called before a request is answered. Returns the response to send instead of ``response``."""
 
     def no_answer(self, request: Request) -> None:
-        """A request ends without a response."""
+        """Called when a request ends without a response."""
 
 
 class ClientSoftware(NamedTuple):
-    """What a client says that it is (KIP-511)."""
+    """The software of a client, as it describes itself (KIP-511)."""
 
     name: str
     version: str
 
 
 class Connection(Protocol):
-    """Where a request came from."""
+    """The connection of a request."""
 
     @property
     def id(self) -> str:
-        """``local-remote-index``; the index makes it another one when a port is used again."""
+        """``local-remote-index``; the index makes it unique when a port is used again."""
 
     @property
     def listener(self) -> str: ...
 
     @property
     def address(self) -> str:
-        """The client's, without the port."""
+        """The address of the client, without the port."""
 
     @property
     def user(self) -> str:
-        """Who the client is."""
+        """The name of the client's user."""
 
     @property
     def security_protocol(self) -> str:
-        """Kafka's name for how the listener is secured."""
+        """The security protocol of the listener, by Kafka's name."""
 
     @property
     def authenticator(self) -> SaslServerAuthenticator | None:
         """Authenticates the client; None on a listener without SASL."""
 
     software: ClientSoftware | None
-    """None if it has not said."""
+    """None if the client has not described itself."""
 
     def release(self, size: int) -> None:
-        """The bytes of a request of this size are not needed any more."""
+        """Releases the memory of a request of this size."""
 
 
 class Request:
     """A request being handled. Exactly one of :meth:`respond`, :meth:`no_response` and :meth:`close_connection` ends
     it. Until then the channel is muted: the client's next request waits.
 
-    Its time line, in seconds of the broker's clock, -1 where it has not got to yet: ``start_time`` (T0: received
-    whole), ``request_dequeue_time`` (T1: a handler takes it), ``api_local_complete_time`` (T2: the handler is done with
-    it), ``response_complete_time`` (T3: its response is there), ``response_dequeue_time`` (T4: the processor takes
-    that).
+    Its times are seconds of the broker's clock, or -1 before they are known: ``start_time`` (T0: all bytes have
+    arrived), ``request_dequeue_time`` (T1: a handler takes the request), ``api_local_complete_time`` (T2: the handler
+    returns), ``response_complete_time`` (T3: the response is ready), ``response_dequeue_time`` (T4: the processor takes
+    the response).
     """
 
     __slots__ = (
         "_abandon",
+        "_abandoned",
         "_channel",
+        "_is_held",
         "_over",
         "_threads",
         "_throttled",
-        "abandoned",
         "api_local_complete_time",
         "body_at",
         "connection",
@@ -133,7 +135,7 @@ class Request:
         self.processor = processor
         self.connection = connection
         self.frame = frame
-        """The request's bytes without the size; empty once it has been handled."""
+        """The request's bytes without the size; empty after it has been handled."""
         self.body_at = body_at
         self.size = len(frame)
         self.quotas = quotas
@@ -141,8 +143,8 @@ class Request:
         self._abandon: Callable[[], object] | None = None
         self._over: Callable[[], object] | None = None
         self._throttled: Callable[[], object] | None = None
-        self.abandoned = False
-        """The client has disconnected."""
+        self._abandoned = False
+        self._is_held = False
         self._threads: BackgroundThreads | None = None
         self.throttle_time_ms = 0
         self.start_time = start_time
@@ -151,6 +153,11 @@ class Request:
         self.response_complete_time = -1.0
         self.response_dequeue_time = -1.0
 
+    @property
+    def abandoned(self) -> bool:
+        """The client has disconnected."""
+        return self._abandoned
+
     def respond(self, response: Response, version: int | None = None) -> None:
         """Answers in the request's version, or in ``version`` (ApiVersions only, KIP-511)."""
         if self.quotas is not None:
@@ -158,27 +165,27 @@ class Request:
         if version is None:
             version = self.header.api_version
         if self._threads is not None:
-            encoding = self._threads.run(partial(self._encoded, response, version))
-            encoding.add_done_callback(partial(self._send_encoded, response))
+            encoding = self._threads.run(partial(self._encoded_and_counted, response, version))
+            encoding.add_done_callback(self._send_encoded)
         else:
-            self._send(self._encoded(response, version), response)
+            self._channel.send_response(self, SendResponse(self._encoded(response, version), response))
 
-    def _send(self, parts: Sequence[Buffer], response: Response) -> None:
-        self._channel.send_response(self, SendResponse(parts, response))
+    def _encoded_and_counted(self, response: Response, version: int) -> SendResponse:
+        return SendResponse(self._encoded(response, version), response, error_counts(response))
 
-    def _send_encoded(self, response: Response, encoding: asyncio.Future[Sequence[Buffer]]) -> None:
+    def _send_encoded(self, encoding: asyncio.Future[SendResponse]) -> None:
         if not encoding.cancelled():  # else the node has stopped
-            self.call_back(lambda: self._send(encoding.result(), response))
+            self.call_back(lambda: self._channel.send_response(self, encoding.result()))
 
     def took_long(self, threads: BackgroundThreads) -> None:
-        """One of these threads encodes the response, as that may take long, too."""
+        """Makes one of these threads encode the response and count its errors, because that may take long, too."""
         self._threads = threads
 
     def _encoded(self, response: Response, version: int) -> Sequence[Buffer]:
         return encode_response(response, version=version, correlation_id=self.header.correlation_id)
 
     def respond_bytes(self, parts: Sequence[Buffer]) -> None:
-        """Answers with a frame that is already made."""
+        """Answers with an encoded frame."""
         self._channel.send_response(self, SendResponse(parts))
 
     def no_response(self) -> None:
@@ -188,41 +195,54 @@ class Request:
         self._channel.send_response(self, NoOpResponse())
 
     def close_connection(self, reason: str, response: Response | None = None) -> None:
-        """Ends a request that cannot be answered otherwise, or has this as its last ``response``. Without a ``reason``
-        the log has it already."""
+        """Ends the request and closes its connection, after a last ``response`` if there is one. Logs the ``reason``
+        unless it is empty."""
         parts = () if response is None else self._encoded(response, self.header.api_version)
         self._channel.send_response(self, CloseConnectionResponse(reason, parts, response))
 
     def call_back(self, fun: Callable[[], object]) -> None:
-        """Has a handler call ``fun``, before new requests. What it raises ends the request as if the handler had raised
+        """Makes a handler call ``fun`` before new requests. An exception ends the request as if the handler had raised
         it (Kafka's ``wrapAsyncCallback``)."""
         self._channel.send_callback(self, fun)
 
     def start_throttling(self) -> None:
-        """The client's next request waits for :meth:`end_throttling`, too. Before the request is ended (KIP-219)."""
+        """Delays the client's next request until :meth:`end_throttling`. Called before the request ends (KIP-219)."""
         self._channel.send_response(self, StartThrottlingResponse())
 
     def end_throttling(self) -> None:
         self._channel.send_response(self, EndThrottlingResponse())
 
     def when_throttled(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs before an empty response takes the place of this one because the client is throttled."""
+        """Sets a callback for when the client is throttled, so that an empty response replaces this request's."""
         self._throttled = callback
 
     def throttled(self) -> None:
-        """Called when an empty response takes the place of this request's."""
+        """Called when an empty response replaces this request's."""
         if self._throttled is not None:
             self._throttled()
 
+    def hold(self) -> None:
+        """Keeps the memory of its bytes reserved after its handler has returned, until :meth:`release`."""
+        self._is_held = True
+
+    def release(self) -> None:
+        """Releases the memory of its bytes."""
+        self.connection.release(self.size)
+
+    def handled(self) -> None:
+        """Called when its handler has returned."""
+        if not self._is_held:
+            self.release()
+
     def on_abandon(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs once if the client disconnects before the request has ended."""
+        """Sets a callback that runs once if the client disconnects before the request has ended."""
         if self.abandoned:
             callback()
         else:
             self._abandon = callback
 
     def when_over(self, callback: Callable[[], object]) -> None:
-        """``callback`` runs once when the response is written, or the client has disconnected."""
+        """Sets a callback that runs once when the response is written, or the client has disconnected."""
         if self.abandoned:
             callback()
         else:
@@ -230,28 +250,42 @@ class Request:
 
     def over(self) -> None:
         """Called by the processor when the request is finished."""
-        callback, self._over = self._over, None
+        callback = self._over
+        # Callbacks usually refer back to the request. Such cycles would wait for the garbage collector.
+        self._over = self._abandon = self._throttled = None
         if callback is not None:
             callback()
 
     def abandon(self) -> None:
         """Called by the processor when the client disconnects."""
-        self.abandoned = True
+        self._abandoned = True
+        callback = self._abandon
         self.over()
-        callback, self._abandon = self._abandon, None
         if callback is not None:
             callback()
 
 
 class WrappedRequest(Request):
-    """Stands in front of a request, whose client is its own, and decides how that ends."""
+    """Wraps a request, and decides how it ends."""
 
     __slots__ = ("_request",)
 
     def __init__(self, request: Request) -> None:
         super().__init__(request.header, request._channel, request.connection)
         self._request = request
-        request.on_abandon(self.abandon)
+
+    @property
+    def abandoned(self) -> bool:
+        return self._request.abandoned
+
+    def hold(self) -> None:
+        self._request.hold()
+
+    def release(self) -> None:
+        self._request.release()
+
+    def on_abandon(self, callback: Callable[[], object]) -> None:
+        self._request.on_abandon(callback)
 
     def took_long(self, threads: BackgroundThreads) -> None:
         self._request.took_long(threads)

@@ -1,4 +1,4 @@
-"""Between those who read and write a node's connections and those who handle its requests."""
+"""The queue between the processors of a node, which read and write its connections, and its request handlers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ T = TypeVar("T")
 
 
 class Sentinel(Enum):
-    """What a handler may get instead of a request."""
+    """An item that a handler may get instead of a request."""
 
     WAKEUP = "wakeup"
-    """There is a callback: look."""
+    """A callback is queued."""
     SHUTDOWN = "shutdown"
-    """The handler that gets this ends."""
+    """Ends the handler that gets it."""
 
 
 class CallbackRequest:
-    """The rest of a deferred request, for a handler to do before new requests."""
+    """The rest of a deferred request; handlers run it before new requests."""
 
     __slots__ = ("fun", "request")
 
@@ -38,7 +38,7 @@ Item = Request | CallbackRequest | Sentinel
 
 
 class ResponseQueue(Protocol):
-    """A processor, as far as handlers know it."""
+    """A processor, as seen by handlers."""
 
     def enqueue_response(self, request: Request, response: RequestEnd) -> None: ...
 
@@ -46,10 +46,10 @@ class ResponseQueue(Protocol):
 class RequestChannel:
     """A queue of at most ``size`` requests (queued.max.requests). Kafka's class of this name.
 
-    A processor that finds it full waits, and reads nothing meanwhile: that is how slow handlers slow down clients.
-    While nothing is queued a processor need not queue a request, either: :meth:`handle_now`.
-    Callbacks come before requests: those have waited once. They are not counted: the request of each is that of a
-    muted connection, so there is at most one for each connection.
+    If the queue is full, a processor waits and reads nothing meanwhile: that is how slow handlers slow down clients.
+    While nothing is queued, a processor handles a request itself: :meth:`handle_now`.
+    Callbacks come before requests, because they have waited once. They do not count: the request of each belongs to a
+    muted connection, so each connection has one at most.
     """
 
     def __init__(self, size: int, clock: Clock, quotas: Quotas | None = None) -> None:
@@ -66,9 +66,9 @@ class RequestChannel:
         self._processors: dict[int, ResponseQueue] = {}
         self.handler: Callable[[Request], object] | None = None
         self.handlers = 0
-        """How many there are."""
+        """The number of handlers."""
         self.on_complete: Callable[[Request, RequestEnd, float], object] | None = None
-        """Called with each request when it is over, its end, and the time: written, without response, or abandoned."""
+        """Called with each finished request (written, without response, or abandoned), its end, and the time."""
 
     def __len__(self) -> int:
         """How many requests are queued (Kafka's ``RequestQueueSize``)."""
@@ -76,7 +76,7 @@ class RequestChannel:
 
     @property
     def idle_handlers(self) -> int:
-        """How many handlers wait for something to do."""
+        """The number of handlers that wait for an item."""
         return len(self._idle_handlers)
 
     # processors
@@ -88,9 +88,9 @@ class RequestChannel:
         del self._processors[id]
 
     def handle_now(self, request: Request) -> bool:
-        """Handles a request without queueing it, if nothing has come before it that is not handled yet.
+        """Handles a request without queueing it, unless an earlier request still waits. Returns whether it did.
 
-        To wake a task costs a turn of the loop, and so does each answer then.
+        Waking a task would cost a turn of the loop, and so would each answer.
         """
         if self.handler is None or self._requests or self._callbacks or self._handed_over:
             return False
@@ -112,7 +112,7 @@ class RequestChannel:
                 raise
 
     def offer(self, request: Request) -> bool:
-        """Queues a request if there is room."""
+        """Queues a request if there is room, and returns whether there was."""
         if not self._idle_handlers and len(self._requests) >= self._size:
             return False
         self._put(request)
@@ -121,7 +121,7 @@ class RequestChannel:
     # handlers
 
     def poll(self) -> Item | None:
-        """What is to be done next, if there is anything."""
+        """The next item, or None."""
         if self._callbacks:
             return self._callbacks.popleft()
         if not self._requests:
@@ -131,7 +131,7 @@ class RequestChannel:
         return item
 
     async def receive_request(self) -> Item:
-        """What is to be done next; waits for it."""
+        """Waits for the next item."""
         item = self.poll()
         if item is not None:
             return item
@@ -151,13 +151,13 @@ class RequestChannel:
         return item
 
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
-        """Has the rest of a request done by a handler."""
+        """Queues the rest of a request for a handler."""
         self._callbacks.append(CallbackRequest(request, fun))
         if self._idle_handlers:
             self._put(Sentinel.WAKEUP)
 
     def send_shutdown(self) -> None:
-        """Ends one handler, after what is queued by now; there is room for this always."""
+        """Ends one handler after everything that is queued now. There is always room for this."""
         self._put(Sentinel.SHUTDOWN)
 
     def send_response(self, request: Request, response: RequestEnd) -> None:
@@ -172,22 +172,22 @@ class RequestChannel:
             processor.enqueue_response(request, response)
 
     def completed(self, request: Request, response: RequestEnd) -> None:
-        """A processor is done with a request."""
+        """Called when a processor has finished a request."""
         request.over()
         if self.on_complete is not None:
             self.on_complete(request, response, self._now())
 
-    # those who wait until there is nothing to do
+    # waiting until processors and handlers are idle
 
     def rested(self) -> None:
-        """A processor or a handler has nothing to do for now."""
+        """Called when a processor or a handler becomes idle."""
         while self._waiting_for_rest:
             waiter = self._waiting_for_rest.pop()
             if not waiter.done():
                 waiter.set_result(None)
 
     async def rest(self) -> None:
-        """Returns when the next of them has nothing to do."""
+        """Returns when the next processor or handler becomes idle."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting_for_rest.append(waiter)
         await waiter
@@ -210,6 +210,6 @@ class RequestChannel:
 
 
 def _discard(waiting: deque[asyncio.Future[T]], waiter: asyncio.Future[T]) -> None:
-    """Who was cancelled may have been passed over, and be gone from there, before it runs."""
+    """Removes a cancelled waiter, unless it was skipped and removed before its task could run."""
     if waiter in waiting:
         waiting.remove(waiter)

@@ -1,4 +1,4 @@
-"""Those who handle a node's requests."""
+"""The pool of tasks that handle a node's requests."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ log = logging.getLogger(__name__)
 
 
 class RequestHandler(Protocol):
-    """What requests are handed to. Kafka's ``ApiRequestHandler``."""
+    """Handles requests. Kafka's ``ApiRequestHandler``."""
 
     def is_supported(self, api_key: int, api_version: int) -> bool:
-        """Whether requests of this API and version may be handed over. Others cost the client its connection."""
+        """Whether this API and version is supported. A request of any other closes its connection."""
 
     def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
-        """Handles the request whose body begins at ``frame[body_at]``. It may end later.
+        """Handles the request whose body begins at ``frame[body_at]``. The request may end later.
 
-        Raises :class:`SchemaException` for a body that cannot be read. Any other ``Exception`` is a bug, and costs the
+        Raises :class:`SchemaException` for a body that cannot be read. Any other ``Exception`` is a bug and closes the
         connection; a :class:`FatalExitError` stops the node.
         """
 
 
 def avg_idle_percent(pools: Iterable[KafkaRequestHandlerPool], now: float) -> float:
-    """Which share of their time, 0 to 1, the handlers of all these pools have nothing to do (KIP-1207)."""
+    """The share of the time, 0 to 1, that the handlers of all these pools are idle (KIP-1207)."""
     busy, handlers = 0.0, 0
     for pool in pools:
         busy += pool.busy.rate(now)
@@ -44,9 +44,9 @@ def avg_idle_percent(pools: Iterable[KafkaRequestHandlerPool], now: float) -> fl
 class KafkaRequestHandlerPool:
     """``num.io.threads`` tasks that take requests out of a :class:`RequestChannel`, one each per turn of the loop.
 
-    One that is at work does not wait for anything: what cannot be answered at once is put off (a purgatory, a
-    callback), so the size of the pool is how many requests may be handled before sockets are looked at again. While
-    all are idle a processor may use their time: it calls :meth:`handle` itself.
+    A handler never waits while it handles a request: a request that cannot be answered at once is deferred (to a
+    purgatory, or by a callback). So the size of the pool is the number of requests that are handled before the loop
+    polls the sockets again. While all handlers are idle, a processor may call :meth:`handle` itself.
     """
 
     def __init__(self, name: str, channel: RequestChannel, handler: RequestHandler, clock: Clock) -> None:
@@ -58,7 +58,7 @@ class KafkaRequestHandlerPool:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._started = 0
         self.on_fatal: Callable[[FatalExitError], object] | None = None
-        """Told when a handler has raised this: no handler handles anything more."""
+        """Called with a fatal error, after which nothing more is handled."""
         self._is_fatal = False
         self.busy = Sensor()
         """Seconds that handling took."""
@@ -68,11 +68,11 @@ class KafkaRequestHandlerPool:
         return self._size
 
     def is_idle(self) -> bool:
-        """Whether no handler has anything to do."""
+        """Whether all handlers are idle."""
         return self._channel.idle_handlers >= len(self._tasks)
 
     def resize(self, size: int) -> None:
-        """Starts more handlers, or ends some, each after the request it is at."""
+        """Starts more handlers, or ends some, each after its current request."""
         if self._is_fatal:
             return
         for _ in range(self._size, size):
@@ -86,7 +86,7 @@ class KafkaRequestHandlerPool:
         self._channel.handler, self._channel.handlers = self.handle, size
 
     def abort(self) -> None:
-        """Ends all handlers: what is queued is lost."""
+        """Ends all handlers; queued requests are lost."""
         self._size = 0
         self._channel.handler = None
         for task in tuple(self._tasks):
@@ -115,7 +115,7 @@ class KafkaRequestHandlerPool:
                 await asyncio.sleep(0)
 
     def handle(self, request: Request) -> None:
-        """Has a request handled."""
+        """Handles a request, and its exceptions."""
         request.request_dequeue_time = began = self._now()
         frame = request.frame
         if not request_log.enabled():
@@ -130,7 +130,7 @@ class KafkaRequestHandlerPool:
         if request.api_local_complete_time < 0:
             request.api_local_complete_time = ended
         self.busy.record(ended - began, ended)
-        request.connection.release(request.size)
+        request.handled()
 
     def _call_back(self, callback: CallbackRequest) -> None:
         began = self._now()
@@ -144,7 +144,6 @@ class KafkaRequestHandlerPool:
         self.busy.record(ended - began, ended)
 
     def _fatal(self, request: Request, error: FatalExitError) -> None:
-        self._is_fatal = True
         header = request.header
         log.critical(
             "a request of API %d version %d from client %r has met a fatal error, and the node stops: %s",
@@ -153,6 +152,18 @@ class KafkaRequestHandlerPool:
             header.client_id,
             str(error) or type(error).__name__,
         )
+        self._stop(error)
+
+    def fatal(self, error: FatalExitError) -> None:
+        """Stops the node: a request that waited in a purgatory has raised this."""
+        log.critical(
+            "a request that has waited has met a fatal error, and the node stops: %s",
+            str(error) or type(error).__name__,
+        )
+        self._stop(error)
+
+    def _stop(self, error: FatalExitError) -> None:
+        self._is_fatal = True
         self.abort()
         if self.on_fatal is not None:
             self.on_fatal(error)

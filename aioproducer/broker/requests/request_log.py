@@ -1,7 +1,7 @@
-"""One line for each request: what was asked, what was answered, and where the time went.
+"""Logs a line for each request: the request, its response, and how long each stage took.
 
 The logger is ``aioproducer.broker.request``, the level DEBUG, the line a JSON object with the names of Kafka's request
-log. Unless it is switched on, it costs one question per request whether it is.
+log. While it is disabled, it costs one check per request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def enabled() -> bool:
 
 
 def log_request(request: Request, end: RequestEnd, times: RequestTimes) -> None:
-    """``request`` is over, with ``end``. Its bytes must still be there."""
+    """Logs a request that ended with ``end``, and whose bytes are not released yet."""
     header, connection = request.header, request.connection
     software = connection.software
     line = {
@@ -78,12 +78,12 @@ def _response(request: Request, end: RequestEnd) -> Any:
     try:
         _, response = decode_response(cls, version, b"".join(end.parts)[4:])
     except SchemaException as error:
-        return f"not of this version: {error}"  # a fault that a test has asked for
+        return f"not of this version: {error}"  # a fault of a test
     return as_json(response, version)
 
 
 def as_json(struct: Struct, version: int) -> dict[str, Any]:
-    """The fields that a version has, in Kafka's spelling; of records only their size, and of secrets nothing."""
+    """The fields of a version, in Kafka's spelling. Records appear as their size, and secrets are hidden."""
     found: dict[str, Any] = {}
     for wire in struct.FIELDS:
         value = getattr(struct, wire.name)

@@ -19,11 +19,11 @@ HISTOGRAMS = {
     "TotalTimeMs": "from received whole to written whole",
     "RequestBytes": "size of a request",
 }
-"""Names and what is in them."""
+"""The histograms of an API, and what each measures."""
 
 
 class RequestTimes:
-    """The time line of one request, in microseconds; 0 for what it never came to."""
+    """How long each stage of one request took, in microseconds; 0 for a stage that it did not reach."""
 
     __slots__ = ("local", "remote", "request_queue", "response_queue", "response_send", "throttle", "total")
 
@@ -52,7 +52,7 @@ def _microseconds(seconds: float) -> int:
 
 
 class ApiMetrics:
-    """Of one API. Times are recorded in microseconds."""
+    """The metrics of one API. Times are recorded in microseconds."""
 
     __slots__ = ("errors", "histograms", "rates")
 
@@ -86,13 +86,13 @@ class ApiMetrics:
 
 
 class RequestMetrics:
-    """Of all APIs of one node; each has metrics from its first request on."""
+    """The metrics of all APIs of one node; each has them from its first request on."""
 
     def __init__(self) -> None:
         self._apis: dict[int, ApiMetrics] = {}
 
     def record(self, request: Request, times: RequestTimes, errors: Mapping[int, int], now: float) -> None:
-        """A request is over; ``errors`` says how often its response had each code."""
+        """Records a finished request; ``errors`` counts each error code of its response."""
         header = request.header
         api = self._apis.get(header.api_key)
         if api is None:
@@ -104,5 +104,5 @@ class RequestMetrics:
 
 
 def api_name(key: int) -> str:
-    """As Kafka writes the names of its APIs: ``Produce``, ``ApiVersions``."""
+    """The name of an API in Kafka's spelling: ``Produce``, ``ApiVersions``."""
     return ApiKey(key).name.title().replace("_", "")

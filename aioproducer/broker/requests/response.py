@@ -1,15 +1,15 @@
-"""How a request ends, or is throttled: what the request sends to the processor that it came from."""
+"""How a request ends or is throttled, as its processor is notified."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Response
 
 
 class RequestEnd:
-    """Anything a request sends to its processor. Kafka's ``RequestChannel.Response``."""
+    """A notification from a request to its processor. Kafka's ``RequestChannel.Response``."""
 
     __slots__ = ()
 
@@ -17,12 +17,16 @@ class RequestEnd:
 class SendResponse(RequestEnd):
     """Bytes for the client; the first part begins with the size."""
 
-    __slots__ = ("parts", "response")
+    __slots__ = ("errors", "parts", "response")
 
-    def __init__(self, parts: Sequence[Buffer], response: Response | None = None) -> None:
+    def __init__(
+        self, parts: Sequence[Buffer], response: Response | None = None, errors: Mapping[int, int] | None = None
+    ) -> None:
         self.parts = parts
         self.response = response
-        """The message that the bytes encode; None if they are no response of this API."""
+        """The encoded message; None if the bytes are not a response of this API."""
+        self.errors = errors
+        """The ``error_counts`` of the message; None if they have not been counted yet."""
 
 
 class NoOpResponse(RequestEnd):
@@ -32,7 +36,7 @@ class NoOpResponse(RequestEnd):
 
 
 class CloseConnectionResponse(RequestEnd):
-    """The connection is closed, after a last response if there is one. Without a ``reason`` nothing is logged."""
+    """Closes the connection, after a last response if there is one. An empty ``reason`` is not logged."""
 
     __slots__ = ("parts", "reason", "response")
 

@@ -1,4 +1,4 @@
-"""Cleans up now and then, in slices."""
+"""Removes expired items at intervals, in slices."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 
 
 class Cleanup:
-    """Goes through what ``clean`` returns, ``interval_ms`` after the start and after each time it has come to the end;
-    between any two items other work may have its turn."""
+    """Runs ``clean`` every ``interval_ms``, counted from the end of the last run. Between any two items that ``clean``
+    yields, other work may run."""
 
     def __init__(self, name: str, interval_ms: int, clean: Callable[[], Iterator[object]], clock: Clock) -> None:
         self._name = name
@@ -25,7 +25,7 @@ class Cleanup:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Does nothing if it has started."""
+        """Starts the timer; does nothing if it has started."""
         if self._timer is None:
             self._wait()
 
@@ -46,5 +46,5 @@ class Cleanup:
                     self._timer = asyncio.get_running_loop().call_later(0, self._advance, items)
                     return
         except KafkaStorageException as error:
-            log.warning("%s do not expire now: %s", self._name, error)
+            log.warning("expired %s are not removed: %s", self._name, error)
         self._wait()

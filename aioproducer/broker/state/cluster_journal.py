@@ -1,4 +1,4 @@
-"""The interface that receives everything that a cluster must keep."""
+"""The interface that receives every change that a cluster must keep."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Decision(NamedTuple):
-    """How a transaction ends, and the offsets of the markers that say so, by topic id and index."""
+    """How a transaction ends, and the offsets of its markers by topic id and index."""
 
     producer_id: int
     producer_epoch: int
@@ -28,14 +28,15 @@ class Decision(NamedTuple):
 
 
 class ClusterJournal:
-    """Forgets it all: a cluster in memory. Each method is called after the change, in the same step of the loop."""
+    """Keeps nothing: the journal of a cluster in memory. Unless a method says otherwise, it is called after the change,
+    in the same step of the event loop."""
 
     def batches(self, topic: str, topic_id: UUID, index: int, config: TopicConfig) -> Batches | None:
-        """Where the log of a new partition keeps its batches; None for in memory."""
+        """The store for the log of a new partition; None keeps its batches in memory."""
         return None
 
     def topic_changed(self, topic: Topic) -> None:
-        """Created, or other replicas, partitions or configs."""
+        """A topic was created, or its replicas, partitions or configs have changed."""
 
     def topic_deleted(self, topic: Topic) -> None: ...
 
@@ -46,20 +47,20 @@ class ClusterJournal:
     def scram_credential_changed(
         self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
     ) -> None:
-        """None is none any more."""
+        """A credential was set, or deleted (None)."""
 
     def resource_configs_changed(self, owner: Owner, name: str, configs: Mapping[str, str]) -> None:
-        """They are about to be these."""
+        """The configs are about to change to these."""
 
     def acl_changed(self, binding: AclBinding, is_new: bool) -> None:
-        """It is about to be new, or gone."""
+        """An ACL is about to be created (``is_new``) or deleted."""
 
     def producer_id_allocated(self, next_producer_id: int) -> None: ...
 
     def transaction_changed(self, metadata: TransactionMetadata) -> None: ...
 
     def transaction_forgotten(self, transactional_id: str) -> None:
-        """It has expired."""
+        """A transactional id has expired."""
 
     def transaction_decided(self, decision: Decision) -> None: ...
 
@@ -70,7 +71,7 @@ class ClusterJournal:
     def pending_offsets_changed(
         self, producer_id: int, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]
     ) -> None:
-        """What a transaction wants to commit for a group; nothing if it has ended."""
+        """The offsets that a transaction will commit for a group; empty once it has ended."""
 
 
 IN_MEMORY = ClusterJournal()

@@ -1,4 +1,4 @@
-"""The nodes of an embedded cluster: which of them live, where they are reached, and what they coordinate."""
+"""The nodes of an embedded cluster: which are alive, their addresses, and what they coordinate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zlib import crc32
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Where a node is reached by one of its listeners, and where it stands."""
+    """The address of a node on one of its listeners, and its rack."""
 
     id: int
     host: str
@@ -18,7 +18,7 @@ class Node:
 
 
 class ClusterNodes:
-    """The nodes with these ids; none of them lives yet."""
+    """The nodes with these ids; at first none of them is alive."""
 
     def __init__(self, ids: Sequence[int]) -> None:
         self.ids = tuple(ids)
@@ -41,32 +41,33 @@ class ClusterNodes:
         return node_id in self._alive
 
     def first_alive(self, node_ids: Iterable[int]) -> int | None:
-        """The first of them that lives."""
+        """The first of these nodes that is alive."""
         return next((node_id for node_id in node_ids if node_id in self._alive), None)
 
     @property
     def controller_id(self) -> int:
-        """A live node, for clients that want to ask one: every node creates and deletes topics. -1 without any."""
+        """A live node, for clients that look for the controller; every node creates and deletes topics. -1 if none is
+        alive."""
         return next(iter(self.alive_ids), -1)
 
     def started(self, node_id: int, advertised: Mapping[str, Node]) -> None:
-        """The node is alive, and reached there by listener."""
+        """The node is alive, and advertises these addresses by listener."""
         self._alive[node_id] = advertised
 
     def advertises(self, node_id: int, advertised: Mapping[str, Node]) -> None:
-        """The node is reached there from now on, if it lives."""
+        """The node advertises new addresses, if it is alive."""
         if node_id in self._alive:
             self._alive[node_id] = advertised
 
     def stopped(self, node_id: int) -> None:
-        """The node is gone."""
+        """The node has stopped."""
         self._alive.pop(node_id, None)
 
     def coordinator(self, key: str) -> int | None:
-        """The live node that coordinates a group or a transactional id; None without any."""
+        """The live node that coordinates a group or a transactional id; None if none is alive."""
         first = self._coordinators.get(key, crc32(key.encode()) % len(self.ids))
         return self.first_alive(self.ids[first:] + self.ids[:first])
 
     def move_coordinator(self, key: str, node_id: int) -> None:
-        """From now on this node coordinates the group or transactional id, as long as it is alive."""
+        """Lets this node coordinate the group or transactional id, as long as it is alive."""
         self._coordinators[key] = self.ids.index(node_id)

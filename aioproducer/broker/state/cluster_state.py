@@ -1,7 +1,7 @@
-"""What all nodes of the embedded cluster agree on: topics, leaders, producer ids.
+"""The state that all nodes of the embedded cluster share: topics, leaders, producer ids.
 
-Kafka's controller (``ReplicationControlManager``) decides these and every broker has a copy; here the nodes share one
-process, so they share the object.
+Kafka's controller (``ReplicationControlManager``) decides it, and every broker has a copy. Here the nodes share one
+process, so they share one object.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ from aioproducer.errors import (
 log = logging.getLogger(__name__)
 
 MAX_PARTITIONS = 200_000
-"""Partitions of the cluster, of all topics together. Each takes memory that no config limits."""
+"""The most partitions that all topics may have together. Each takes memory that no config limits."""
 
 _PARTITIONS_AT_ONCE = 32
 
 
 class ClusterState:
-    """The shared state of a cluster whose nodes have the ids given; ``random`` makes the ids of cluster and topics."""
+    """The shared state of a cluster whose nodes have these ids. ``random`` makes the ids of the cluster and its
+    topics."""
 
     def __init__(
         self,
@@ -83,14 +84,14 @@ class ClusterState:
 
     @property
     def config(self) -> BrokerConfig:
-        """What the cluster was started with. For what may change while it runs see :attr:`configs`."""
+        """The configs that the cluster was started with; :attr:`configs` has those that may change while it runs."""
         return self.configs.static
 
     # nodes
 
     def node_started(self, node_id: int, advertised: Mapping[str, Node]) -> None:
-        """The node is alive, and reached there by listener; partitions that have a replica on it and no leader get it
-        as leader."""
+        """The node is alive, and advertises these addresses by listener. It becomes the leader of leaderless partitions
+        that have a replica on it."""
         self.nodes.started(node_id, advertised)
         for partition in self.partitions():
             if node_id in partition.replicas:
@@ -100,7 +101,7 @@ class ClusterState:
                     partition.replicate(self.in_sync_replicas(partition))
 
     def node_stopped(self, node_id: int) -> None:
-        """The node is gone; its partitions are led by the first live replica, or by none."""
+        """The node has stopped. The first live replica of each partition that it led becomes the leader, if any."""
         self.nodes.stopped(node_id)
         for partition in self.partitions():
             if node_id in partition.replicas:
@@ -114,8 +115,8 @@ class ClusterState:
         return partition.in_sync_replicas(self.nodes.is_alive)
 
     def hold_replica(self, topic: str, index: int, node_id: int, *, in_sync: bool) -> None:
-        """From now on the replica on a live node, which does not lead, copies nothing. If it is not ``in_sync`` it has
-        dropped out of the replicas that are."""
+        """Stops the replica on a live follower from copying. Unless ``in_sync``, it also leaves the in-sync
+        replicas."""
         partition = self.partition(topic, index)
         if node_id not in partition.replicas or node_id == partition.leader or not self.nodes.is_alive(node_id):
             raise InvalidReplicaAssignmentException(f"node {node_id} is no live follower of {partition}")
@@ -126,7 +127,7 @@ class ClusterState:
         partition.replicate(self.in_sync_replicas(partition))
 
     def release_replica(self, topic: str, index: int, node_id: int) -> None:
-        """The replica has caught up, and copies again."""
+        """Lets the replica catch up and copy again."""
         partition = self.partition(topic, index)
         partition.held.pop(node_id, None)
         partition.replicate(self.in_sync_replicas(partition))
@@ -148,11 +149,11 @@ class ClusterState:
         return partition
 
     def create_topic(self, new: NewTopic, *, validate_only: bool = False) -> Topic:
-        """Creates the topic; with ``validate_only`` the one returned is what would have been created."""
+        """Creates the topic; with ``validate_only`` it only returns the topic that it would create."""
         return finish(self.creating_topic(new, validate_only=validate_only))
 
     def creating_topic(self, new: NewTopic, *, validate_only: bool = False) -> Steps[Topic]:
-        """The same in steps. The topic is there with the last one."""
+        """Does :meth:`create_topic` in steps; the last one creates the topic."""
         self._validate_new_name(new.name)
         configs = dict(new.configs or {})
         topic = Topic(new.name, self._new_id(), [], self.configs.topic(configs), configs, self._node_configs(configs))
@@ -167,7 +168,7 @@ class ClusterState:
         return topic
 
     def restore_topic(self, topic: Topic) -> None:
-        """A topic that there was before a restart: nobody leads its partitions yet."""
+        """Restores a topic from before a restart; its partitions have no leaders yet."""
         self._put(topic)
         finish(self._reconfigure(topic))
 
@@ -187,15 +188,13 @@ class ClusterState:
     def creating_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None, *, validate_only: bool = False
     ) -> Steps[None]:
-        """The same in steps. The partitions are there with the last one."""
+        """Does :meth:`create_partitions` in steps; the last one creates the partitions."""
         topic = self.topics.get(name)
         if topic is None:
             raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
         present = len(topic.partitions)
         if count <= present:
-            raise InvalidPartitionsException(
-                f"topic {name!r} has {present} partitions: {count} would not be more of them"
-            )
+            raise InvalidPartitionsException(f"topic {name!r} has {present} partitions: {count} would not be more")
         self._check_room(count - present)
         factor = len(topic.partitions[0].replicas)
         if assignments is None:
@@ -226,7 +225,7 @@ class ClusterState:
     def _add_partitions(
         self, topic: Topic, partitions: list[Partition], assignments: Sequence[tuple[int, ...]], first: int = 0
     ) -> Steps[None]:
-        """Appends new partitions of a topic to a list, as the cluster is when they are complete."""
+        """Appends new partitions of a topic to a list, with the leaders and configs of the last step."""
         seen = self._what_partitions_depend_on(topic)
         for index, replicas in enumerate(assignments, start=first):
             batches = self._journal.batches(topic.name, topic.id, index, topic.config)
@@ -266,7 +265,7 @@ class ClusterState:
         return self.delete_topic(topic.name)
 
     def move_leader(self, topic: str, index: int, node_id: int) -> None:
-        """Makes a live node the leader; it becomes a replica if it was none (as a reassignment would make it)."""
+        """Makes a live node the leader, and a replica if it was none (as a reassignment would)."""
         partition = self.partition(topic, index)
         if not self.nodes.is_alive(node_id):
             raise InvalidReplicaAssignmentException(f"node {node_id} is not alive")
@@ -287,7 +286,7 @@ class ClusterState:
         self._journal.leader_elected(topic.id, partition.index, partition.leader_epoch)
 
     def partitions(self) -> list[Partition]:
-        """Of all topics."""
+        """The partitions of all topics."""
         return [partition for topic in self.topics.values() for partition in topic.partitions]
 
     def _validate_new_name(self, name: str) -> None:
@@ -315,7 +314,7 @@ class ClusterState:
     # configs
 
     def alter_topic_configs(self, name: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
-        """Changes a topic's configs, or nothing of it if it raises."""
+        """Changes a topic's configs: all of them, or none if it raises."""
         topic = self.topics.get(name)
         if topic is None:
             raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
@@ -328,13 +327,13 @@ class ClusterState:
             self._journal.topic_changed(topic)
 
     def alter_broker_configs(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
-        """Changes configs of a node, or of all (see :class:`ClusterConfigs`), or nothing if it raises."""
+        """Changes configs of one node, or of all nodes (see :class:`ClusterConfigs`): all, or none if it raises."""
         finish(self.altering_broker_configs(node, changes, validate_only=validate_only))
 
     def altering_broker_configs(
         self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False
     ) -> Steps[None]:
-        """The same in steps: the topics that there are follow one after the other."""
+        """Does :meth:`alter_broker_configs` in steps: one topic after the other gets its new configs."""
         self.configs.alter(node, changes, validate_only=validate_only)
         if validate_only:
             return
@@ -345,7 +344,7 @@ class ClusterState:
             yield
 
     def _node_configs(self, configs: Mapping[str, str]) -> dict[int, TopicConfig]:
-        """What a topic's own configs amount to on the nodes that have configs of their own."""
+        """The effective configs of a topic on each node that has configs of its own."""
         return {
             node_id: self.configs.topic(configs, node_id) for node_id in self.nodes.ids if self.configs.differs(node_id)
         }
@@ -358,7 +357,8 @@ class ClusterState:
                 yield
 
     def _configure(self, topic: Topic, partition: Partition) -> None:
-        # Each replica would remember what its own node says; of the one log they share here, the most of them is kept.
+        # In Kafka each replica remembers as many batches as its node's config says. The shared log here remembers the
+        # largest of these numbers.
         retain = max(topic.config_on(node_id).producer_state_batches_to_retain for node_id in partition.replicas)
         partition.log.configure(topic.config_on(partition.leader), retain)
         partition.replicate(self.in_sync_replicas(partition))
@@ -371,12 +371,12 @@ class ClusterState:
     # producers
 
     def allocate_producer_id(self) -> int:
-        """A new producer id."""
+        """Allocates a new producer id."""
         allocated = self._next_producer_id
         self._next_producer_id += 1
         self._journal.producer_id_allocated(self._next_producer_id)
         return allocated
 
     def restore_producer_ids(self, next_producer_id: int) -> None:
-        """Those before ``next_producer_id`` were handed out before a restart."""
+        """The producer ids before ``next_producer_id`` were allocated before a restart."""
         self._next_producer_id = next_producer_id

@@ -1,4 +1,4 @@
-"""An offset as a group commits it for a partition."""
+"""An offset that a group has committed for a partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NO_EXPIRY = -1
 
 
 class CommittedPartition(Protocol):
-    """A partition as any message that commits offsets names it."""
+    """A partition in any message that commits offsets."""
 
     partition_index: int
     committed_offset: int
@@ -19,15 +19,15 @@ class CommittedPartition(Protocol):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What a group commits for a partition."""
+    """The offset that a group has committed for a partition, with its metadata."""
 
     offset: int
     leader_epoch: int
     metadata: str
     committed_ms: int
-    """When, in Unix time."""
+    """The time of the commit, in Unix time."""
     expires_ms: int = NO_EXPIRY
-    """When it expires if the client gave a retention time, which overrides the broker's; otherwise ``NO_EXPIRY``."""
+    """When the offset expires, if the client gave a retention time that overrides the broker's; else ``NO_EXPIRY``."""
 
     @staticmethod
     def of(partition: CommittedPartition, now_ms: int, retention_ms: int = NO_EXPIRY) -> OffsetAndMetadata:

@@ -1,4 +1,4 @@
-"""Which nodes get the replicas of new partitions (Kafka's ``ReplicationControlManager`` and its placer)."""
+"""Assigns the replicas of new partitions to nodes (Kafka's ``ReplicationControlManager`` and its placer)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aioproducer.errors import (
 
 
 def spread_replicas(partitions: int, factor: int, alive: Sequence[int], first: int) -> list[tuple[int, ...]]:
-    """Replicas of this many partitions on live nodes in turn, beginning with the ``first``; the first of each leads."""
+    """Spreads the replicas of partitions over live nodes in turn, from the ``first`` on. The first of each leads."""
     if factor < 1:
         raise InvalidReplicationFactorException(f"replication factor {factor} must be at least 1, or -1")
     if partitions < 1:
@@ -27,7 +27,7 @@ def spread_replicas(partitions: int, factor: int, alive: Sequence[int], first: i
 
 
 def checked_replicas(replicas: Sequence[int], factor: int, nodes: Set[int], alive: Set[int]) -> tuple[int, ...]:
-    """Replicas as a client assigned them to a partition. Raises :class:`InvalidReplicaAssignmentException`."""
+    """Checks the replicas that a client assigned to a partition. Raises :class:`InvalidReplicaAssignmentException`."""
     chosen = set(replicas)
     if not replicas or len(chosen) != len(replicas) or len(replicas) != factor:
         raise InvalidReplicaAssignmentException(

@@ -46,8 +46,7 @@ class NewTopic:
 
 
 class HeldReplica(NamedTuple):
-    """A replica that copies nothing for the time being, and so has a log of its own: its ends, and whether it still
-    counts as in sync."""
+    """A replica that was stopped from copying: the start and end of its own log, and whether it counts as in sync."""
 
     log_end_offset: int
     log_start_offset: int
@@ -56,7 +55,7 @@ class HeldReplica(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """One partition: who leads it, who has replicas, and its log, which all replicas share but those that are held."""
+    """One partition: its leader, its replicas, and its log, which all replicas share except those in ``held``."""
 
     topic: str
     index: int
@@ -76,30 +75,30 @@ class Partition:
         self.notify()
 
     def end_offset_of(self, leader_epoch: int) -> EpochEndOffset:
-        """Where the records of an epoch end."""
+        """The end offset of an epoch's records."""
         return self.log.leader_epochs.end_offset_of(leader_epoch, self.leader_epoch, self.log.log_end_offset)
 
     # replication
 
     @property
     def min_in_sync_replicas(self) -> int:
-        """How many have to be in sync for acks=all. As in Kafka it can never be more replicas than there are."""
+        """How many replicas must be in sync for acks=all; as in Kafka at most all replicas."""
         return min(self.log.config.min_insync_replicas, len(self.replicas))
 
     @property
     def low_watermark(self) -> int:
-        """The offset before which no replica has anything."""
+        """The lowest log start offset of all replicas."""
         held = [self.held[node].log_start_offset for node in self.replicas if node in self.held]
         return min(held, default=self.log.log_start_offset)
 
     def in_sync_replicas(self, is_alive: Callable[[int], bool]) -> list[int]:
-        """The replicas on live nodes, without those that have dropped out as they copy nothing."""
+        """The replicas on live nodes, without held ones that have left the in-sync replicas."""
         held = self.held
         return [node for node in self.replicas if is_alive(node) and (node not in held or held[node].in_sync)]
 
     def replicate(self, in_sync: Sequence[int]) -> None:
-        """Moves the high watermark to where all of these have copied the log; not at all while they are too few
-        (KIP-966)."""
+        """Moves the high watermark to the offset up to which all of these have copied the log. It does not move while
+        there are too few of them (KIP-966)."""
         if len(in_sync) < self.min_in_sync_replicas:
             self.log.replicated_to = self.log.high_watermark
         else:
@@ -107,11 +106,11 @@ class Partition:
             self.log.replicated_to = min(held, default=None)
         self.notify()
 
-    # who waits for something to happen to it
+    # watchers
 
     def watch(self, watcher: Callable[[Partition], object]) -> None:
-        """It is called, with this, when records were appended or replicated, the leader changed or the topic was
-        deleted."""
+        """Has ``watcher`` called with this partition after records were appended or replicated, after the leader has
+        changed, and after the topic was deleted."""
         self._watchers[watcher] = None
 
     def unwatch(self, watcher: Callable[[Partition], object]) -> None:
@@ -127,8 +126,8 @@ class Partition:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic. ``configs`` are its own, as text; ``config`` is what they amount to on a node that has none of its own.
-    The log of a partition has what they amount to on its leader."""
+    """A topic. ``configs`` are its own configs as text, ``config`` the effective ones on a node without configs of its
+    own. The log of a partition has those that are effective on its leader."""
 
     name: str
     id: UUID
@@ -136,7 +135,7 @@ class Topic:
     config: TopicConfig
     configs: Mapping[str, str]
     node_configs: Mapping[int, TopicConfig] = field(default_factory=dict)
-    """What they amount to on the nodes that have configs of their own."""
+    """The effective configs on the nodes that have configs of their own."""
 
     def config_on(self, node_id: int) -> TopicConfig:
         return self.node_configs.get(node_id, self.config)

@@ -1,6 +1,6 @@
-"""One transactional id: who may use it, and how far its transaction has come (Kafka's ``TransactionMetadata``).
+"""One transactional id: its producer id and epoch, and the state of its transaction (Kafka's ``TransactionMetadata``).
 
-Rules only: what may follow what is the table :data:`TRANSITIONS`, and every other change is refused.
+These are rules only: the table :data:`TRANSITIONS` has the allowed changes of state, and every other one is refused.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from aioproducer.errors import IllegalStateException
 
 MAX_EPOCH = 2**15 - 1
 LAST_USABLE_EPOCH = MAX_EPOCH - 1
-"""The last that a producer gets: the one after it is kept for fencing."""
+"""The last epoch that a producer gets; the one after it is reserved for fencing."""
 
 
 class TransactionState(Enum):
-    """Kafka's states, without those that stand for a marker being on its way: here markers are written at once."""
+    """Kafka's states, without those for markers that are still to be written: here markers are written at once."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -31,24 +31,25 @@ TRANSITIONS: dict[TransactionState, frozenset[TransactionState]] = {
     _S.COMPLETE_COMMIT: frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_ABORT}),
     _S.COMPLETE_ABORT: frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_ABORT}),
 }
-"""From a state to those that may follow. An abort without a transaction is allowed since KIP-890."""
+"""The states that may follow each state. An abort without a transaction is allowed since KIP-890."""
 
 
 class TransactionMetadata:
-    """``partitions`` and ``groups`` are what the transaction under way has written to. Times are milliseconds."""
+    """A transactional id. ``partitions`` and ``groups`` are those of the current transaction. Times are in
+    milliseconds."""
 
     def __init__(self, transactional_id: str, producer_id: int, timeout_ms: int) -> None:
         self.transactional_id = transactional_id
         self.producer_id = producer_id
         self.producer_epoch = NO_PRODUCER_EPOCH
         self.previous = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-        """Id and epoch before the last bump: a producer that asks with them again has not heard of it."""
+        """Id and epoch before the last bump. A producer that retries with them has not received the bump's answer."""
         self.timeout_ms = timeout_ms
         self.state = TransactionState.EMPTY
         self.started_ms = -1
-        """When the transaction under way or the last one began; -1 if there was none since the producer got its id."""
+        """When the current or last transaction began; -1 if there was none since the producer got its id."""
         self.changed_ms = 0
-        """When anything of it changed last, in Unix time."""
+        """The time of the last change, in Unix time."""
         self.partitions: dict[tuple[str, int], None] = {}
         self.groups: dict[str, None] = {}
 
@@ -57,7 +58,7 @@ class TransactionMetadata:
         return self.producer_id, self.producer_epoch
 
     def had_id(self, identity: tuple[int, int]) -> bool:
-        """Whether it has this producer id, or had it until its epochs were used up."""
+        """Whether the producer id of ``identity`` is the current one, or the previous one with its epochs used up."""
         producer_id, producer_epoch = identity
         return producer_id == self.producer_id or (
             producer_id == self.previous[0] and producer_epoch >= LAST_USABLE_EPOCH
@@ -66,12 +67,12 @@ class TransactionMetadata:
     def become(self, state: TransactionState) -> None:
         if state not in TRANSITIONS[self.state]:
             raise IllegalStateException(
-                f"transaction {self.transactional_id!r} cannot go from {self.state.value} to {state.value}"
+                f"transaction {self.transactional_id!r} cannot change from {self.state.value} to {state.value}"
             )
         self.state = state
 
     def next_epoch(self, fresh_id: int | None) -> None:
-        """The next epoch, or ``fresh_id`` with epoch 0 when the epochs are used up (see :meth:`is_exhausted`)."""
+        """Moves to the next epoch, or to ``fresh_id`` with epoch 0 if the epochs are used up (:meth:`is_exhausted`)."""
         self.previous = self.identity
         if fresh_id is None:
             self.producer_epoch += 1

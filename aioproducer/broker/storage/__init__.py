@@ -1,20 +1,24 @@
-"""The data directory of the embedded broker. Nothing of it runs without one.
+"""The data directory of the embedded broker. A cluster in memory runs none of this.
 
-files.py           the file system: only what is needed of it
-segment.py         one file of a partition's log, and what a good one is
-recovery_points.py how far each log was certainly on disk
-log_reader.py      what a start makes of the segments it finds
-repair.py          what it then changes in them
-damage.py          what it refuses
+The cluster reports each change to its store, which puts it into the journal; a partition's log appends to its segments.
+The data directory collects these changes, and the committer writes and syncs them in a thread, one group commit after
+the other. Answers wait until everything that they reveal is committed. A start reads the journal, then the logs: it
+repairs what a crash tore, and refuses what is damaged otherwise. After a clean shutdown it need not read the logs.
+
+storage.py         opens and closes the parts below
+files.py           the operations of a file system that the others need
+data_directory.py  the journal and the logs, and their changes since the last commit
+commit.py          one group commit: what it writes and syncs, in which order
+committer.py       starts commits, and calls those that wait for them
+durable_apis.py    holds each answer back until what it reveals is committed
+cluster_store.py   a cluster as entries of the journal, and its restoration from them
+journal.py         the entries by key: topics, offsets, transactions, everything but records; and its rewriting
+frames.py          entries in a file: checksummed frames
 stored_batches.py  the batches of a partition, in segments
-frames.py          entries by key, as files have them
-journal.py         the entries: topics, offsets, transactions, everything that is not a record
-journal_copy.py    their file written anew, a piece at a time
-cluster_store.py   what these entries are, and how a restart uses them
-data_directory.py  both of them, and what has changed since the last commit
-commit.py          one group commit: what is written, in which order, and synced
-committer.py       when commits happen, and who waits for them
-clean_shutdown.py  what a clean shutdown leaves, so that the next start need not read every batch
-durable_apis.py    answers that wait for the commit of what they reveal
-storage.py         opening and closing all this
+segment.py         one file of a partition's log, and how it is read and checked
+checksums.py       checksums of stretches of a file, to find batches in damaged ones
+recovery_points.py the offset up to which each log is certainly on disk
+log_reader.py      reads the segments of a log at a start, and finds torn and damaged batches
+repair.py          changes that recovery makes to files, and the error for damage that no crash explains
+clean_shutdown.py  the file of a clean shutdown, with the state of every log
 """

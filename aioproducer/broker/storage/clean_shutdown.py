@@ -1,9 +1,8 @@
-"""What a cluster that is closed properly leaves behind, so that its next start need not read every batch.
+"""The file that a clean shutdown writes: the state of every log, so that the next start need not read the batches.
 
-Kafka's ``.kafka_cleanshutdown``, and its indexes and snapshots in one. It is there only while nobody uses the
-directory: the first thing that a start does is to take it away. So after a crash there is none, and every batch is read
-and checked. The file has frames as the journal has, one for each partition; without it, or without the frame of a
-partition, that one is read.
+It is Kafka's ``.kafka_cleanshutdown`` together with its indexes and snapshots. A start removes the file before it
+changes anything, so after a crash there is none, and the start reads and checks every batch. Like the journal the file
+consists of frames, one for each partition. A log without a frame is read.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ _NEW = "clean.shutdown.new"
 
 
 def write_clean_shutdown(files: Files, logs: Mapping[Key, LogCheckpoint]) -> None:
-    """``logs`` by the keys of their partitions; all that they state is synced. Raises OSError."""
+    """Writes the file. ``logs`` has the checkpoints by partition; everything in them is synced. Raises OSError."""
     files.remove(_NEW)
     files.append(_NEW, [frame({key: checkpoint}) for key, checkpoint in logs.items()])
-    # A name for what is not there yet would be believed.
+    # The next start trusts a file of this name, so its content must be on disk before the name is.
     files.sync(_NEW)
     files.rename(_NEW, CLEAN_SHUTDOWN)
     files.sync_directory("")
 
 
 def read_clean_shutdown(files: Files) -> dict[Key, LogCheckpoint]:
-    """What was written. Raises OSError."""
+    """The checkpoints that the last clean shutdown wrote; empty after a crash. Raises OSError."""
     data = files.read(CLEAN_SHUTDOWN, 0, size) if (size := files.size(CLEAN_SHUTDOWN)) else b""
     return {key: _checkpoint(*value) for found in read_frames(data) for key, value in found.entries or ()}
 
 
 def remove_clean_shutdown(files: Files) -> None:
-    """It is gone when this returns: nothing may be changed before that. Raises OSError."""
+    """Removes the file and syncs the removal. No other file may change before that. Raises OSError."""
     files.remove(_NEW)
     if CLEAN_SHUTDOWN in files.names(""):
         files.remove(CLEAN_SHUTDOWN)

@@ -1,22 +1,22 @@
-"""What a cluster must not forget, as entries of the journal; and how a restart uses them.
+"""Keeps the state of a cluster as entries of the journal, and restores it from them. The keys of the entries:
 
 cluster                            format, cluster id, number of nodes
 topic · id                         name, configs, replicas of each partition
-leader_epoch · id · index          of the leader elected last
-log_start · id · index             where the log begins since records were deleted
-producers · id · index             what was remembered of producers then
+leader_epoch · id · index          the epoch of the last elected leader
+log_start · id · index             the start of the log, once records were deleted
+producers · id · index             the producer state at that deletion
 broker_configs · node              dynamic configs
-client_quotas                      all of them
-scram · user · mechanism           what proves knowledge of the password
-resource_configs · owner · name    of groups and of client metrics subscriptions
+client_quotas                      all client quotas
+scram · user · mechanism           a SCRAM credential
+resource_configs · owner · name    the configs of a group or of a client metrics subscription
 acl · type · pattern · name · principal · host · operation · permission
-scram_pepper                       what makes the salts of users that there are not
-producer_id                        the next one
-transaction · transactional id     who may use it, how far its transaction has come
-pending_offsets · pid · group      what a transaction wants to commit
-offset · group · topic · index     what a group has committed
+scram_pepper                       the secret from which the salts of unknown users are derived
+producer_id                        the next producer id
+transaction · transactional id     the producer id and epoch, and the state of the transaction
+pending_offsets · pid · group      offsets that a transaction will commit
+offset · group · topic · index     a committed offset of a group
 markers · number                   a decision whose markers may not be written yet
-deleted · id                       a topic whose directories may not be removed yet
+deleted · id                       a deleted topic whose directories may not be removed yet
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ClusterStore(ClusterJournal):
         self._journal.put(key, value)
         self._directory.changed()
 
-    # what changes
+    # changes
 
     def batches(self, topic: str, topic_id: UUID, index: int, config: TopicConfig) -> StoredBatches:
         return self._directory.batches(topic, topic_id, index, config)
@@ -79,7 +79,7 @@ class ClusterStore(ClusterJournal):
         self._directory.delete_topic(topic.name, topic.id, len(topic.partitions))
 
     def leader_elected(self, topic_id: UUID, index: int, leader_epoch: int) -> None:
-        # Not checked: nodes may stop when nothing can be written any more.
+        # Without check(): a node may stop after the data directory has failed.
         self._journal.put(("leader_epoch", topic_id.hex, index), leader_epoch)
         self._directory.changed()
 
@@ -137,13 +137,13 @@ class ClusterStore(ClusterJournal):
         value = [[*partition, *offset] for partition, offset in offsets.items()]
         self._put("pending_offsets", producer_id, group, value=value or None)
 
-    # a restart
+    # restarts
 
     def restore(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
-        """Opens the directory and restores its contents into a cluster that has just been made.
+        """Opens the directory and restores its contents into a new cluster.
 
-        What a crash interrupted is completed: markers of transactions that were decided, directories of topics that
-        were deleted. Raises :class:`DataDirectoryException`, and OSError.
+        Completes what a crash interrupted: writes the markers of decided transactions, removes the directories of
+        deleted topics. Raises :class:`DataDirectoryException`, and OSError.
         """
         self._directory.open(len(state.nodes.ids))
         try:
@@ -153,7 +153,7 @@ class ClusterStore(ClusterJournal):
             raise
 
     def checkpoints(self, state: ClusterState) -> dict[Key, LogCheckpoint]:
-        """What the logs know about themselves, for a start that need not read them; all of it is committed."""
+        """The checkpoints of all logs, for a start that need not read them. Everything in them is committed."""
         return {
             (topic.id.hex, partition.index): partition.log.checkpoint()
             for topic in state.topics.values()
@@ -190,7 +190,7 @@ class ClusterStore(ClusterJournal):
             self._put("topic", topic_id.hex, value={"name": name, "configs": {}, "replicas": replicas})
             known[name] = topic_id
         topics = journal.of_kind("topic")
-        self._directory.look_at_directories(known)
+        self._directory.inspect_directories(known)
         for key, value in topics.items():
             self._restore_topic(state, UUID(hex=str(key[1])), value)
         self._directory.settle()
@@ -231,7 +231,7 @@ class ClusterStore(ClusterJournal):
             for topic_id, index, offset in value["markers"]:
                 topic = state.topic_by_id(UUID(hex=topic_id))
                 partition = None if topic is None else topic.partition(index)
-                # Nothing follows a marker in the log that was there before it: a log that is longer has it.
+                # A log that reaches beyond the marker's offset has the marker.
                 if partition is not None and partition.log.log_end_offset <= offset:
                     partition.log.append_marker(
                         value["producer_id"],
@@ -310,7 +310,7 @@ def _transaction(transactional_id: str, value: Any, now_ms: int) -> TransactionM
 def _end_unknown_transactions(state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
     """Aborts transactions that are open in a log but unknown to the coordinator, which could never end them.
 
-    That is left when more than unacknowledged changes were lost, as may be unless every commit is synced.
+    A crash leaves such transactions if it loses acknowledged changes, which may happen unless every commit is synced.
     """
     ongoing = {
         (metadata.producer_id, partition)

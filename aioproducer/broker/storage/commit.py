@@ -1,4 +1,4 @@
-"""One group commit: everything that changed since the last one, written and synced together."""
+"""One group commit: writes and syncs everything that changed since the last commit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.frames import Key
-from aioproducer.broker.storage.journal import JournalWrite
-from aioproducer.broker.storage.journal_copy import JOURNAL
+from aioproducer.broker.storage.journal import JOURNAL, JournalWrite
 from aioproducer.broker.storage.recovery_points import RecoveryPoints
 from aioproducer.broker.storage.stored_batches import SegmentWrite, StoredBatches
 from aioproducer.records.record_batch import RecordBatch
@@ -17,12 +16,12 @@ PARTITION_METADATA = "partition.metadata"
 
 @dataclass(slots=True)
 class Unsynced:
-    """Files that were written and not synced yet, and directories in which names changed."""
+    """Files that are written but not synced, and directories whose names changed since their last sync."""
 
     files: dict[str, None] = field(default_factory=dict)
     directories: dict[str, None] = field(default_factory=dict)
     points: dict[Key, int] = field(default_factory=dict)
-    """How far the logs and the journal are written."""
+    """The recovery points that the next sync makes true."""
 
     def sync(self, files: Files) -> None:
         for path in self.files:
@@ -34,7 +33,7 @@ class Unsynced:
         self.directories.clear()
 
     def forget(self, directory: str) -> None:
-        """It is gone, with all it held."""
+        """The directory and its files were removed."""
         self.directories.pop(directory, None)
         for path in [path for path in self.files if path.startswith(directory + "/")]:
             del self.files[path]
@@ -42,10 +41,10 @@ class Unsynced:
 
 @dataclass(slots=True)
 class Commit:
-    """Runs in its own thread, one at a time.
+    """Writes in the committer's thread, one commit at a time.
 
-    The journal comes first, then the logs: a batch is never on disk without the topic, the producer id or the
-    transaction that it belongs to, and a marker never without its decision. Files are removed last.
+    It writes the journal first and the logs after it, so a batch is never on disk without its topic, producer id or
+    transaction, and a marker never without its decision. Files are removed last.
     """
 
     files: Files
@@ -53,20 +52,20 @@ class Commit:
     points: RecoveryPoints
     sync: bool
     changes: int
-    """How many changes there were when it was made."""
+    """The number of changes that were counted when the commit was made."""
     journal: JournalWrite | None
     journal_point: Key
     passing: list[Key]
     renames: list[tuple[str, str]]
-    """Directories of deleted topics, and their names until they are removed."""
+    """Directories of deleted topics: their names, and the names that they have until they are removed."""
     directories: dict[str, str]
-    """New ones of partitions, and what their ``partition.metadata`` says."""
+    """New directories of partitions, and the contents of their ``partition.metadata``."""
     logs: list[tuple[StoredBatches, list[SegmentWrite]]]
     removals: list[str]
     journal_size: int = 0
 
     def run(self) -> None:
-        """Raises OSError; it is then unknown what is on disk."""
+        """Writes and syncs. Raises OSError; which part of the commit is on disk is then unknown."""
         files, unsynced = self.files, self.unsynced
         if self.journal is not None:
             self.journal_size = self.journal.run(files, sync=self.sync)
@@ -74,13 +73,13 @@ class Commit:
             if not self.sync and self.journal.copy is None:
                 unsynced.files[JOURNAL] = None
         if (self.renames or self.removals) and JOURNAL in unsynced.files:
-            # It says why they are no longer there.
+            # The journal records the deletion, so it must be on disk before the directories disappear.
             files.sync(JOURNAL)
         for old, new in self.renames:
             files.rename(old, new)
             unsynced.forget(old)
         if self.renames:
-            # Else they could come back when nothing says any more that their topic was deleted.
+            # Without this sync a crash could bring them back after the journal has dropped the deletion.
             files.sync_directory("")
         for directory, metadata in self.directories.items():
             path = f"{directory}/{PARTITION_METADATA}"

@@ -1,4 +1,4 @@
-"""When commits happen, and who waits for them."""
+"""Starts commits, and calls back those that wait for them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from functools import partial
 
 from aioproducer.broker.storage.commit import Commit
 from aioproducer.broker.storage.data_directory import DataDirectory
-from aioproducer.broker.storage.journal_copy import JournalCopy
+from aioproducer.broker.storage.journal import JournalCopy
 
 log = logging.getLogger(__name__)
 
 
 class FlushPolicy(Enum):
-    """When to sync what is written: before it is acknowledged, at intervals, or never, leaving it to the system."""
+    """When to sync written files: before changes are acknowledged, at intervals, or never (the system writes them)."""
 
     ALWAYS = "always"
     INTERVAL = "interval"
@@ -26,11 +26,11 @@ class FlushPolicy(Enum):
 
 
 class Committer:
-    """Runs one commit after the other in its own thread, as long as there is something to commit.
+    """Runs one commit after the other in its own thread, as long as there are changes.
 
-    Whatever changes meanwhile is in the next one, with a single sync for everything: that is the group commit. The loop
-    never waits for a disk, but to read. While the journal is copied, a piece of the copy follows each commit, so what
-    is to be acknowledged waits for one piece at most.
+    Changes made during a commit are written together by the next one and synced once: a group commit. The event loop
+    waits for the disk only to read. While the journal is copied, a piece of the copy follows each commit, so an
+    acknowledgement waits for one piece at most.
     """
 
     def __init__(self, directory: DataDirectory, policy: FlushPolicy, interval_ms: int) -> None:
@@ -51,7 +51,7 @@ class Committer:
         directory.on_change = self._schedule
 
     def when_committed(self, callback: Callable[[bool], object]) -> None:
-        """Calls back once all that has changed so far is committed, maybe at once; with False if that failed."""
+        """Calls back with True once all changes so far are committed, maybe at once; with False if that fails."""
         directory = self._directory
         if directory.failure is not None:
             callback(False)
@@ -62,7 +62,7 @@ class Committer:
             self._schedule()
 
     async def commit(self) -> None:
-        """Returns when everything that has changed so far is on disk, whatever the policy. Raises OSError."""
+        """Returns when all changes so far are on disk, under every policy. Raises OSError."""
         self._sync_due = True
         await self._idle.wait()
         while self._directory.failure is None and (self._committed < self._directory.changes or self._sync_due):
@@ -72,7 +72,7 @@ class Committer:
             raise self._directory.failure
 
     async def close(self) -> None:
-        """Commits what there is, and closes. Raises OSError if the commit is the first to fail, but still closes."""
+        """Commits the last changes, and closes in any case. Raises OSError if this commit is the first to fail."""
         self._closing = True
         try:
             if self._directory.failure is None:
@@ -85,7 +85,7 @@ class Committer:
             self._executor.shutdown()
 
     def _schedule(self) -> None:
-        # Not at once: what one step of the loop changes belongs together.
+        # In the next step of the loop: the changes of one step belong together.
         if not self._scheduled and self._running is None:
             self._scheduled = True
             self._loop.call_soon(self._start)
@@ -108,7 +108,7 @@ class Committer:
         self._running = None
         error = run.exception()
         if error is not None and not isinstance(error, OSError):
-            log.error("a commit failed otherwise than by its files", exc_info=error)
+            log.error("a commit failed with an unexpected error", exc_info=error)
             error = OSError(repr(error))
         self._idle.set()
         then(error)
@@ -116,20 +116,20 @@ class Committer:
     def _ended(self, commit: Commit, error: OSError | None) -> None:
         self._directory.end(commit, error)
         self._committed = commit.changes
-        self._tell()
+        self._call_waiting()
         if error is None:
             if not self._copy() and self._committed < self._directory.changes:
                 self._schedule()
             if self._policy is FlushPolicy.INTERVAL and self._sync_timer is None and self._directory.has_unsynced:
                 self._sync_timer = self._loop.call_later(self._interval_ms / 1000, self._sync)
 
-    def _tell(self) -> None:
+    def _call_waiting(self) -> None:
         failed = self._directory.failure is not None
         while self._waiting and (failed or self._waiting[0][0] <= self._committed):
             self._waiting.popleft()[1](not failed)
 
     def _copy(self) -> bool:
-        """Writes a piece of the journal's copy, if there is one; whether it does."""
+        """Starts to write a piece of the journal's copy, if the journal is being copied. Returns whether it does."""
         copy = self._directory.journal.copy
         if copy is None or self._running is not None or self._closing:
             return False
@@ -139,7 +139,7 @@ class Committer:
     def _copied(self, copy: JournalCopy, error: OSError | None) -> None:
         if error is not None:
             self._directory.fail(error)
-            self._tell()
+            self._call_waiting()
         elif copy.is_ready or self._sync_due or self._committed < self._directory.changes:
             self._schedule()
         else:

@@ -14,13 +14,11 @@ from aioproducer.broker.log.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log.producer_state import ProducerStateManager
 from aioproducer.broker.storage.clean_shutdown import read_clean_shutdown, remove_clean_shutdown
 from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, Unsynced
-from aioproducer.broker.storage.damage import damaged
 from aioproducer.broker.storage.files import LOCK_FILE, Files
 from aioproducer.broker.storage.frames import Key
-from aioproducer.broker.storage.journal import GENERATION, MetadataJournal
-from aioproducer.broker.storage.journal_copy import JOURNAL
+from aioproducer.broker.storage.journal import GENERATION, JOURNAL, MetadataJournal
 from aioproducer.broker.storage.recovery_points import RECOVERY_POINTS, RecoveryPoints
-from aioproducer.broker.storage.repair import DAMAGED, TORN, Keep, Remove, Repair, Restore
+from aioproducer.broker.storage.repair import DAMAGED, TORN, Keep, Remove, Repair, Restore, damaged
 from aioproducer.broker.storage.stored_batches import Recovered, StoredBatches
 from aioproducer.errors import DataDirectoryException, KafkaStorageException
 
@@ -32,15 +30,15 @@ _STRAY = "-stray"
 
 
 class DataDirectory:
-    """What is on disk, and what will be: changes are collected until :meth:`begin` makes a :class:`Commit` of them.
+    """Collects changes until :meth:`begin` makes a :class:`Commit` of them.
 
-    A start looks at everything first (:meth:`open`, :meth:`look_at_directories`, and the logs), and only then changes
-    what has to be changed (:meth:`settle`). With ``recover`` it continues with what is left of a damaged directory.
+    A start first inspects everything (:meth:`open`, :meth:`inspect_directories`, and the logs), and only then changes
+    files (:meth:`settle`). With ``recover`` it continues with the readable rest of a damaged directory.
 
-    After the first error of the file system nothing can be appended (:meth:`check`), because the part of the commit
-    that is on disk is unknown. After ``fsync`` has failed once, a second that succeeds proves nothing.
+    The first error of the file system ends all appending (:meth:`check`), because it is unknown which part of the
+    commit is on disk. After one failed ``fsync`` a later success proves nothing.
 
-    ``on_change`` is called when there is something to commit, ``on_failure`` after that error.
+    ``on_change`` is called when there is something to commit, ``on_failure`` after the first error.
     """
 
     def __init__(self, files: Files, *, recover: bool = False) -> None:
@@ -53,8 +51,9 @@ class DataDirectory:
         self.on_change: Callable[[], object] = lambda: None
         self.on_failure: Callable[[], object] = lambda: None
         self.changes = 0
-        """How many there have been."""
+        """The number of changes so far."""
         self._changed: dict[StoredBatches, None] = {}
+        self._producers: dict[Key, ProducerStateManager] = {}
         self._known: set[str] = set()
         self._metadata: dict[str, str] = {}
         self._renames: list[tuple[str, str]] = []
@@ -64,10 +63,10 @@ class DataDirectory:
         self._repairs: list[Repair] = []
 
     def open(self, nodes: int) -> None:
-        """Takes the directory for this process and reads its journal.
+        """Locks the directory for this process and reads its journal.
 
-        Raises :class:`DataDirectoryException` if another process has it, it is of another kind of cluster, or the
-        journal is damaged.
+        Raises :class:`DataDirectoryException` if another process has locked it, if it belongs to another kind of
+        cluster, or if the journal is damaged.
         """
         self.files.lock()
         try:
@@ -109,13 +108,13 @@ class DataDirectory:
             if not self.recover:
                 raise damaged(self.files, self._damage)
             for line in self._damage:
-                log.error("%s; what it said there of topics, configs, offsets, transactions or users is lost", line)
+                log.error("%s: its topics, configs, offsets, transactions and users are lost", line)
             self._repairs.append(Keep(JOURNAL, 0, DAMAGED))
         self.journal.follow(self._points.last_generation(GENERATION))
 
     def settle(self) -> None:
-        """Everything was looked at. Raises :class:`DataDirectoryException` if something is damaged, and has changed
-        nothing; else repairs what a crash left."""
+        """Repairs what a crash left, after everything was inspected. If something is damaged it changes nothing and
+        raises :class:`DataDirectoryException`."""
         if self._damage and not self.recover:
             raise damaged(self.files, self._damage)
         remove_clean_shutdown(self.files)
@@ -126,18 +125,18 @@ class DataDirectory:
         self._repairs.clear()
 
     def close(self) -> None:
-        """Lets go of the directory; what was not committed is lost."""
+        """Unlocks the directory; uncommitted changes are lost."""
         self.files.unlock()
 
     # partitions
 
     def batches(self, topic: str, topic_id: UUID, index: int, config: TopicConfig) -> StoredBatches:
-        """Where the log of a partition keeps its batches. Nothing is on disk before the first is appended."""
+        """The batches of a partition's log. The first append creates its directory."""
         return StoredBatches(self.files, f"{topic}-{index}", (topic_id.hex, index), self, config)
 
-    def look_at_directories(self, topics: dict[str, UUID]) -> None:
-        """Notes what is to be removed of deleted topics, and to be put aside as it belongs to no topic; ``topics`` has
-        all."""
+    def inspect_directories(self, topics: dict[str, UUID]) -> None:
+        """Plans to remove the directories of deleted topics, and to set aside those that belong to no topic.
+        ``topics`` has the ids of all topics by name."""
         deleted = self._deleted
         known = {GENERATION} | {topic_id.hex for topic_id in (*topics.values(), *deleted)}
         names = self.files.names("")
@@ -145,13 +144,13 @@ class DataDirectory:
             if name.endswith(_DELETED):
                 self._repairs.append(Remove(name))
             elif (one := _partition_of(name)) is not None:
-                self._look_at(name, *one, topics, deleted)
+                self._inspect(name, *one, topics, deleted)
         self._points.forget(lambda key: key[0] in known)
         if self.recover:
             for topic, topic_id in topics.items():
                 for index in self._points.partitions(topic_id.hex):
                     name = f"{topic}-{index}"
-                    if name not in names:  # and so is made anew
+                    if name not in names:  # it is missing, and created anew
                         self._known.add(name)
                         self._metadata[name] = _partition_metadata(topic_id)
 
@@ -160,8 +159,8 @@ class DataDirectory:
         return {UUID(hex=str(key[1])) for key in self.journal.of_kind("deleted")}
 
     def lost_topics(self, topics: dict[str, UUID]) -> dict[UUID, tuple[str, int]]:
-        """Topics that the journal does not know any more, and of which records are on disk: the name, and how many
-        partitions there are at least. ``topics`` has those that it knows."""
+        """Topics that have records on disk but are missing in the journal: the name, and the least number of partitions
+        that they had. ``topics`` has the topics in the journal."""
         found: dict[UUID, tuple[str, int]] = {}
         for name in self.files.names(""):
             one = _partition_of(name)
@@ -172,12 +171,10 @@ class DataDirectory:
             if topic not in topics and self._points.of((topic_id.hex, index)):
                 found[topic_id] = topic, max(index + 1, found.get(topic_id, (topic, 0))[1])
         for topic, partitions in found.values():
-            line = (
-                f"{JOURNAL}: nothing is said of the topic {topic!r}, and there are records of {partitions} partitions"
-            )
+            line = f"{JOURNAL}: the topic {topic!r} is missing, and there are records of {partitions} partitions"
             self._damage.append(line)
             if self.recover:
-                log.error("%s: it has the default configs from now on", line)
+                log.error("%s: the topic is restored with the default configs", line)
         return found
 
     def _topic_id_of(self, directory: str) -> UUID | None:
@@ -185,33 +182,34 @@ class DataDirectory:
         return _topic_id(self.files.read(path, 0, 1000)) if self.files.size(path) else None
 
     def _is_nearly(self, path: str, right: bytes) -> bool:
-        """Whether at most one byte of a small file is not as it should be."""
+        """Whether at most one byte of a small file is wrong."""
         if self.files.size(path) != len(right):
             return False
         found = self.files.read(path, 0, len(right))
         return sum(one != other for one, other in zip(found, right, strict=True)) <= 1
 
-    def _look_at(self, name: str, topic: str, index: int, topics: dict[str, UUID], deleted: set[UUID]) -> None:
+    def _inspect(self, name: str, topic: str, index: int, topics: dict[str, UUID], deleted: set[UUID]) -> None:
         topic_id = self._topic_id_of(name)
         if topic in topics and topic_id == topics[topic]:
             self._known.add(name)
         elif topic_id in deleted:
             self._repairs.append(Remove(name))
         elif topic in topics and self._points.of((topics[topic].hex, index)):
-            # Records of the topic are on disk, and its other directories were renamed before it was created.
+            # The recovery points show that this topic has records here. Older directories of its name were renamed
+            # before the topic was created, so this one belongs to it.
             path = f"{name}/{PARTITION_METADATA}"
             right = _partition_metadata(topics[topic]).encode()
             if self._is_nearly(path, right):
-                log.warning("%s was damaged and is put right: the journal has what it said", path)
+                log.warning("%s was damaged and is restored from the journal", path)
             else:
-                self._damage.append(f"{path} does not say that it is of the topic {topic!r}")
+                self._damage.append(f"{path} does not name the topic {topic!r}")
             self._known.add(name)
             self._repairs.append(Restore(path, right))
         else:
             self._repairs.append(PutAside(name))
 
     def delete_topic(self, topic: str, topic_id: UUID, partitions: int) -> None:
-        """The directories of its partitions are removed with the next commit."""
+        """Removes the directories of its partitions with the next commit."""
         self.journal.put_passing(("deleted", topic_id.hex), True)
         changed = {batches.directory: batches for batches in self._changed}
         for index in range(partitions):
@@ -221,9 +219,10 @@ class DataDirectory:
             if self._metadata.pop(name, None) is None and name in self._known:
                 self._renames.append((name, f"{topic_id.hex}-{index}{_DELETED}"))
             self._known.discard(name)
+            self._producers.pop((topic_id.hex, index), None)
         self.changed()
 
-    # what logs and the cluster say
+    # what the logs and the cluster report
 
     def check(self) -> None:
         if self.failure is not None:
@@ -255,22 +254,26 @@ class DataDirectory:
                 self._metadata[batches.directory] = _partition_metadata(UUID(hex=batches.key[0]))
         self.changed()
 
-    def log_start_moved(
-        self, batches: StoredBatches, log_start_offset: int, producer_state: ProducerStateManager
-    ) -> None:
+    def log_start_moved(self, batches: StoredBatches, log_start_offset: int) -> None:
         self.journal.put(("log_start", *batches.key), log_start_offset)
-        self.journal.put(("producers", *batches.key), producer_state.snapshot())
+        self.changed()
+
+    def keep_producers(self, key: Key, producer_state: ProducerStateManager) -> None:
+        self._producers[key] = producer_state
         self.changed()
 
     def changed(self) -> None:
-        """There is something to commit: in the journal, or elsewhere."""
+        """Counts a change, and has it committed."""
         self.changes += 1
         self.on_change()
 
     # committing
 
     def begin(self, *, sync: bool) -> Commit:
-        """What has changed since the last one, which has ended: :meth:`end` follows before the next."""
+        """Makes a commit of the changes since the last one. :meth:`end` must follow before the next :meth:`begin`."""
+        for key, producer_state in self._producers.items():
+            self.journal.put(("producers", *key), producer_state.snapshot())
+        self._producers.clear()
         journal, passing = self.journal.take()
         renames, self._renames = self._renames, []
         directories, self._metadata = self._metadata, {}
@@ -296,7 +299,7 @@ class DataDirectory:
         )
 
     def end(self, commit: Commit, error: OSError | None = None) -> None:
-        """It has run, or failed."""
+        """The commit has run, or failed with ``error``."""
         if error is not None:
             self.fail(error)
             return
@@ -305,9 +308,9 @@ class DataDirectory:
             batches.written(writes)
 
     def fail(self, error: OSError) -> None:
-        """Nothing can be written any more."""
+        """The directory has failed: nothing can be written until it is opened anew."""
         if self.failure is None:
-            log.error("%s has failed, nothing is acknowledged any more until it is opened anew: %s", self.files, error)
+            log.error("%s has failed, and no change is acknowledged until it is opened anew: %s", self.files, error)
             self.failure = error
             self.on_failure()
 
@@ -317,7 +320,7 @@ class DataDirectory:
 
 
 class PutAside(NamedTuple):
-    """A directory that belongs to no topic gets another name."""
+    """Renames a directory that belongs to no topic."""
 
     path: str
 
@@ -325,28 +328,28 @@ class PutAside(NamedTuple):
         used, number = files.names(""), 0
         while (aside := f"{self.path}.{number}{_STRAY}") in used:
             number += 1
-        log.warning("%s belongs to no topic of this cluster: it is %s from now on", self.path, aside)
+        log.warning("%s belongs to no topic of this cluster and is renamed to %s", self.path, aside)
         files.rename(self.path, aside)
 
 
 def directory_of(path: str) -> str:
-    """The directory that a file is in, below the data directory."""
+    """The directory of a file, below the data directory."""
     return path.rpartition("/")[0]
 
 
 def _partition_of(directory: str) -> tuple[str, int] | None:
-    """The topic and the index that a name stands for."""
+    """The topic and the index in the name of a directory; None if it is not that of a partition."""
     topic, _, index = directory.rpartition("-")
     return (topic, int(index)) if topic and index.isdecimal() else None
 
 
 def _topic_id(metadata: bytes) -> UUID | None:
-    """What a ``partition.metadata`` says; None if that cannot be read."""
+    """The topic id in a ``partition.metadata``; None if it cannot be read."""
     found = re.fullmatch(rb"version: 0\ntopic_id: ([A-Za-z0-9_-]{22})\n", metadata)
     return None if found is None else UUID(bytes=base64.urlsafe_b64decode(found[1] + b"=="))
 
 
 def _partition_metadata(topic_id: UUID) -> str:
-    """What Kafka writes into the file of this name."""
+    """The contents of a ``partition.metadata``, as Kafka writes them."""
     text = base64.urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
     return f"version: 0\ntopic_id: {text}\n"

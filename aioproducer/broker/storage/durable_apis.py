@@ -1,9 +1,9 @@
-"""A node's APIs when its cluster has a data directory: no answer reveals what a crash could take back.
+"""The APIs of a node with a data directory: no answer reveals a change that a crash could undo.
 
-A request is handled at once, and what it changes is seen by the next one. But its answer leaves only when everything
-that had changed by then is committed, its own changes and those of others that it may reveal: acknowledgements,
-records that are fetched, offsets, producer ids, ends of transactions. One rule for all APIs, and none of them knows of
-it. A client's next request waits for the answer to this one, so the order stays the same.
+A request is handled at once, and the next one sees its changes. Its answer leaves only when everything that had changed
+by then is committed: its own changes, and those of others that the answer may reveal (acknowledgements, fetched
+records, offsets, producer ids, ends of transactions). One rule covers all APIs, and their handlers do not know it. A
+client's next request waits for the answer to this one, so answers keep their order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DurableApis:
 
 
 class _DurableRequest(WrappedRequest):
-    """A request whose end waits for the commit."""
+    """A request that ends after the next commit."""
 
     __slots__ = ("_committer",)
 
@@ -63,7 +63,7 @@ class _DurableRequest(WrappedRequest):
             else:
                 self._request.close_connection(_FAILED)
 
-        # There is no response, but a client that is faster than the disk must not fill the memory.
+        # Even without a response the request waits: a client that is faster than the disk must not fill the memory.
         self._committer.when_committed(ended)
 
     def close_connection(self, reason: str, response: Response | None = None) -> None:

@@ -1,6 +1,6 @@
-"""The files of a data directory, and nothing more of an operating system than a broker needs.
+"""The operations of a file system that a data directory needs.
 
-Tests replace it with one that loses, tears and reorders whatever was not synced.
+Tests replace it with a file system that loses, tears and reorders writes that were not synced.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ LOCK_FILE = ".lock"
 
 _ATTEMPTS = 600
 _BETWEEN_ATTEMPTS = 0.05
-"""Seconds. Files are written in a thread, which may wait; half a minute, lest nobody hears of it."""
+"""Seconds. The thread that writes files may wait; after half a minute the failure is reported."""
 
 _PRIVATE, _PRIVATE_DIRECTORY = 0o600, 0o700
-"""Readable by the owner alone: the files have records, and the secrets of configs."""
+"""Only the owner may read: the files have records, and the secrets of configs."""
 
 T = TypeVar("T")
 
 
 class Files(Protocol):
-    """Files by their path below the data directory. Whatever fails raises :class:`OSError`.
+    """Files by their path below the data directory. Every operation may raise :class:`OSError`.
 
-    What was written is safe from a crash of the machine only after :meth:`sync`, and a new or renamed name only after
-    :meth:`sync_directory` of the directory it is in.
+    Written bytes survive a crash of the machine only after :meth:`sync`; a new or renamed file survives it only after
+    :meth:`sync_directory` of its directory.
     """
 
     def lock(self) -> None:
-        """Makes the directory this process's own. Raises :class:`DataDirectoryException` if another one has it."""
+        """Locks the directory for this process. Raises :class:`DataDirectoryException` if another one holds it."""
 
     def unlock(self) -> None: ...
 
@@ -57,20 +57,21 @@ class Files(Protocol):
     def sync(self, path: str) -> None: ...
 
     def make_directory(self, path: str) -> None:
-        """Also where there is one already."""
+        """Creates a directory; no error if it exists."""
 
     def rename(self, old: str, new: str) -> None:
-        """Replaces a file of the new name, in one step."""
+        """Renames a file, and replaces one of the new name atomically."""
 
     def remove(self, path: str) -> None:
-        """Removes a file, or a directory with its contents; no error if there is none."""
+        """Removes a file, or a directory with its contents; no error if there is none. Of a link it removes the link
+        alone."""
 
     def sync_directory(self, path: str) -> None:
-        """``""`` is the data directory itself."""
+        """Syncs the names in a directory; ``""`` is the data directory itself."""
 
 
 class OsFiles:
-    """Real ones (:class:`Files`). A file is opened for each operation: thousands of partitions need no open files."""
+    """The files of the operating system. Each operation opens its file, so thousands of partitions keep none open."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -147,7 +148,7 @@ class OsFiles:
 
     def remove(self, path: str) -> None:
         target = self._root / path
-        if target.is_dir():
+        if target.is_dir() and not target.is_symlink():
             shutil.rmtree(target)
         else:
             target.unlink(missing_ok=True)
@@ -168,7 +169,7 @@ def _create(path: str, flags: int) -> int:
 
 
 def _patiently(open_file: Callable[[], T]) -> T:
-    """Opens a file to be written. That there is no file descriptor left passes: something else is closed."""
+    """Opens a file to write to. While the process has no file descriptor left, tries again."""
     for _ in range(_ATTEMPTS):
         try:
             return open_file()
@@ -182,7 +183,7 @@ def _patiently(open_file: Callable[[], T]) -> T:
 def _flush(descriptor: int) -> None:
     import fcntl
 
-    # macOS keeps what was fsynced in the drive's cache unless it is asked for more.
+    # On macOS fsync leaves data in the drive's cache; F_FULLFSYNC writes it to the disk.
     full = getattr(fcntl, "F_FULLFSYNC", None)
     if full is not None:
         fcntl.fcntl(descriptor, full)

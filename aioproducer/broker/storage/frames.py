@@ -1,7 +1,7 @@
-"""Entries as they lie in a file: a row of frames.
+"""Entries in a file: one frame after the other.
 
-A frame is the length of what follows the checksum, its CRC-32C (four bytes each, big-endian), and entries by key as
-JSON: ``[[key, value], …]``.
+A frame has the length of its payload and the payload's CRC-32C (four bytes each, big-endian), then the payload: entries
+by key as JSON, ``[[key, value], …]``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Value = Any
 
 
 def frame(entries: Mapping[Key, Value]) -> bytes:
-    """The entries as they lie in the file."""
+    """The bytes of a frame with these entries."""
     payload = json.dumps([[key, value] for key, value in entries.items()], separators=(",", ":")).encode()
     return _FRAME.pack(len(payload), crc32c(payload)) + payload
 
 
 class Frame(NamedTuple):
-    """Part of a file: its place, and its entries; None for bytes that are no frame."""
+    """A part of a file: its position, and its entries; None for bytes that are no frame."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ class Frame(NamedTuple):
 
 
 def read_frames(data: bytes) -> Iterator[Frame]:
-    """All of a file, in order. Behind bytes that are no frame comes the next good one."""
+    """Splits a file into frames. Where bytes are no frame it continues with the next good one."""
     start = 0
     while start < len(data):
         payload = _payload(data, start)
@@ -51,12 +51,12 @@ def read_frames(data: bytes) -> Iterator[Frame]:
 
 
 def _payload(data: bytes, start: int) -> bytes | None:
-    """That of the frame that begins here; None if it is no good frame."""
+    """The payload of the frame that begins at ``start``; None if no good frame does."""
     if start + _FRAME.size > len(data):
         return None
     length, crc = _FRAME.unpack_from(data, start)
     start += _FRAME.size
-    # An empty one would be what a hole full of zeros looks like.
+    # A hole of zeros would look like an empty frame.
     if not 0 < length <= len(data) - start:
         return None
     payload = data[start : start + length]
@@ -64,7 +64,7 @@ def _payload(data: bytes, start: int) -> bytes | None:
 
 
 def _next_frame(data: bytes, bad: int) -> int:
-    """Where the first good frame behind a bad one begins; where the data ends if there is none."""
+    """The start of the first good frame after a bad one; the end of the data if there is none."""
     at = data.find(_BEGINS, bad + 1 + _FRAME.size)
     while at >= 0:
         if _payload(data, at - _FRAME.size) is not None:

@@ -1,7 +1,7 @@
-"""The metadata of a cluster on disk: entries by key, of which the last one counts.
+"""The metadata of a cluster on disk: entries by key. The last entry of a key counts; a value of null removes it.
 
-A commit appends one frame with the entries that it changed, so all of its changes are there after a crash, or none. A
-value of null takes an entry back. When the file has grown too large, :class:`JournalCopy` takes its place.
+A commit appends one frame with all of its changes, so a crash leaves either all of them or none. A file that has grown
+too large is replaced by a :class:`JournalCopy`, which has no obsolete entries.
 """
 
 from __future__ import annotations
@@ -12,25 +12,98 @@ from typing import NamedTuple
 
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.frames import Key, Value, frame, read_frames
-from aioproducer.broker.storage.journal_copy import JOURNAL, PIECE, JournalCopy, remove_copy
 
 log = logging.getLogger(__name__)
 
+JOURNAL = "metadata.journal"
+_NEW = "metadata.journal.new"
+
 GENERATION = "journal"
-"""The key of the first entry in a file: how often it was written anew."""
+"""The key of the first entry in a file, which counts how often the file was rewritten."""
+
+PIECE = 1024 * 1024
+"""Bytes of a copy that are written and synced at once. A commit waits for one piece at most."""
 
 _SMALL = 1024 * 1024
-"""A file of fewer bytes is never written anew."""
+"""Bytes below which a file is never rewritten."""
+
+
+class JournalCopy:
+    """A copy of the journal under way, while commits continue.
+
+    It writes a snapshot of the entries a piece at a time to a second file, with a frame for each entry, so that damage
+    to one frame loses no other entry. Commits continue to append to the file in use; the copy follows with their
+    changes. Once few changes are left, the next commit writes them and renames the copy over the file in use.
+
+    The thread of commits calls :meth:`advance` and :meth:`replace`, the event loop calls the other methods; they never
+    run at the same time.
+    """
+
+    def __init__(self, entries: dict[Key, Value], piece: int = PIECE) -> None:
+        """``entries`` is a snapshot that the copy owns."""
+        self._piece = piece
+        self._left = iter(entries.items())
+        self._changes: dict[Key, Value] = {}
+        self._behind = 0
+        self._behind_since = 0
+        self._begun = False
+        self.is_ready = False
+        """Whether no more than a piece is left to write."""
+
+    def follow(self, changes: Mapping[Key, Value]) -> None:
+        """Adds the changes of the commit that is about to run."""
+        for key, value in changes.items():
+            self._changes.pop(key, None)
+            self._changes[key] = value
+
+    def fall_behind(self, size: int) -> None:
+        """Counts bytes that were appended to the current file."""
+        self._behind += size
+        self._behind_since += size
+
+    def advance(self, files: Files) -> None:
+        """Writes and syncs a piece. It is at least twice as large as what commits have added since the last piece, so
+        the copy catches up. Raises OSError."""
+        least = max(self._piece, 2 * self._behind_since)
+        self._behind_since = 0
+        size, frames = 0, []
+        for key, value in self._left:
+            frames.append(frame({key: value}))
+            size += len(frames[-1])
+            if size >= least:
+                break
+        else:
+            self.is_ready = self._behind <= least
+            if not self.is_ready:
+                self._left, self._changes, self._behind = iter(self._changes.items()), {}, 0
+        self._append(files, frames)
+
+    def replace(self, files: Files) -> None:
+        """Writes the rest, and replaces the file in use. Raises OSError."""
+        while not self.is_ready:
+            self.advance(files)
+        if self._changes:
+            self._append(files, [frame({key: value}) for key, value in self._changes.items()])
+        files.rename(_NEW, JOURNAL)
+        files.sync_directory("")
+
+    def _append(self, files: Files, frames: list[bytes]) -> None:
+        if not self._begun:
+            self._begun = True
+            files.remove(_NEW)
+        files.append(_NEW, frames)
+        # Under every flush policy: the rename discards the old file, so the new one must be on disk.
+        files.sync(_NEW)
 
 
 class JournalWrite(NamedTuple):
-    """What one commit writes: its changes or, if there is a copy that has them, what is left of that."""
+    """What one commit writes: its changes, or the rest of a copy that includes them."""
 
     changes: Mapping[Key, Value]
     copy: JournalCopy | None
 
     def run(self, files: Files, *, sync: bool) -> int:
-        """Returns how many bytes the file has then. Raises OSError."""
+        """Returns the new size of the file. Raises OSError."""
         if self.copy is not None:
             self.copy.replace(files)
         else:
@@ -41,19 +114,19 @@ class JournalWrite(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes of the file that are no frames, or are not there."""
+    """Bytes of the file that are no frames, or are missing."""
 
     start: int
     end: int
     is_torn: bool = False
-    """A crash may be the reason."""
+    """Whether a crash may have caused it."""
 
 
 class MetadataJournal:
-    """The entries of a cluster. What is put is in the file after the next commit."""
+    """The entries of a cluster. The next commit writes what :meth:`put` has changed."""
 
     piece = PIECE
-    """Bytes of a copy that are written at once."""
+    """How many bytes of a copy are written at once."""
 
     def __init__(self) -> None:
         self._entries: dict[Key, Value] = {}
@@ -63,30 +136,30 @@ class MetadataJournal:
         self._limit = 0
         self._generation = 0
         self.copy: JournalCopy | None = None
-        """The next file, while it is written: commits continue meanwhile, and the one that finds it ready ends it."""
+        """The next file while it is written. Commits continue meanwhile; the first one that finds it ready ends it."""
 
     def follow(self, generation: int) -> None:
-        """The next file is a newer one than this, though it may be unknown which one is here."""
+        """Gives the next file a generation above this one, even if the generation of the current file is unknown."""
         self._generation = max(self._generation, generation)
 
     @property
     def point(self) -> Key:
-        """The key of how much of the file is synced: another one for each that was written anew."""
+        """The key of the file's recovery point; each rewritten file has its own."""
         return GENERATION, self._generation
 
     def load(self, files: Files, synced: Callable[[Key], int]) -> Iterator[Damage]:
-        """Reads the file; yields what is wrong with it, and reads the rest if it is asked to continue.
+        """Reads the file and yields the damage that it finds. A caller that continues gets the rest read.
 
-        ``synced`` says how many bytes were certainly on disk. A crash may have torn what lies behind them: that is
-        ignored, and disappears with the next commit, which writes the file anew.
+        ``synced`` returns how many bytes were certainly on disk. A crash may have torn the bytes after them: these are
+        ignored, and disappear with the next commit, which rewrites the file.
         """
-        remove_copy(files)
+        _remove_copy(files)
         self._size = files.size(JOURNAL)
         end = 0
         for found in read_frames(files.read(JOURNAL, 0, self._size) if self._size else b""):
-            # The first one is written as part of a whole file, which replaces another when it is synced.
+            # A crash never tears the first frame: a new file replaces the old one only after it was synced.
             if found.entries is None and found.start and found.start >= synced(self.point):
-                log.warning("%s is cut off at byte %d, and %d bytes are kept aside", JOURNAL, end, self._size - end)
+                log.warning("%s is cut off at byte %d; a copy has the other %d bytes", JOURNAL, end, self._size - end)
                 yield Damage(found.start, found.end, is_torn=True)
                 break
             if found.entries is None:
@@ -106,17 +179,17 @@ class MetadataJournal:
         return self._entries.get(key)
 
     def of_kind(self, kind: str) -> dict[Key, Value]:
-        """The entries whose keys begin with ``kind``, in the order in which they came."""
+        """The entries whose keys begin with ``kind``, in the order of their last changes."""
         return {key: value for key, value in self._entries.items() if key[0] == kind}
 
     def put(self, key: Key, value: Value) -> None:
-        """``value`` is not changed any more by anybody."""
+        """Sets an entry. The caller must not change ``value`` afterwards."""
         self._set(key, value)
         self._changes.pop(key, None)
         self._changes[key] = value
 
     def put_passing(self, key: Key, value: Value) -> None:
-        """An entry that is needed only if a crash comes before the commit has done everything."""
+        """Sets an entry that is needed only if the commit that writes it is interrupted by a crash."""
         self.put(key, value)
         self._passing.append(key)
 
@@ -128,7 +201,7 @@ class MetadataJournal:
     # committing
 
     def take(self) -> tuple[JournalWrite | None, list[Key]]:
-        """What the next commit writes, and the keys of passing entries that are done with after it."""
+        """What the next commit writes, and the keys of the passing entries that end with it."""
         passing, self._passing = self._passing, []
         changes, self._changes = self._changes, {}
         if self.copy is not None:
@@ -136,14 +209,15 @@ class MetadataJournal:
         elif not self._limit or (changes and self._size >= self._limit):
             first: dict[Key, Value] = {(GENERATION,): self._generation + 1}
             self.copy = JournalCopy({**first, **self._entries}, self.piece)
-        # The first file of a start replaces what it has read, whose end may be bad, before the broker serves anything.
+        # The first commit after a start replaces the file that was read, whose end may be bad. No node runs yet, so
+        # this copy need not be written in pieces.
         if self.copy is not None and (self.copy.is_ready or not self._limit):
             self._generation += 1
             return JournalWrite(changes, self.copy), passing
         return (JournalWrite(changes, None) if changes else None), passing
 
     def written(self, write: JournalWrite | None, size: int, passed: list[Key]) -> None:
-        """What :meth:`take` gave is in the file, which has ``size`` bytes now."""
+        """The result of :meth:`take` is in the file, which has ``size`` bytes now."""
         if write is not None:
             if write.copy is not None:
                 self.copy = None
@@ -156,5 +230,10 @@ class MetadataJournal:
                 self._entries.pop(key, None)
 
     def limit(self, size: int) -> int:
-        """The bytes at which a new file of this size is copied."""
+        """The size at which a file is copied that had this size when it was new."""
         return max(_SMALL, 4 * size)
+
+
+def _remove_copy(files: Files) -> None:
+    """Removes the copy that a crash interrupted. Raises OSError."""
+    files.remove(_NEW)

@@ -1,8 +1,8 @@
-"""Reads the log of a partition after a crash, and finds what is wrong with it. Changes nothing: repairs are collected.
+"""Reads the segments of a partition's log at a start, and finds torn and damaged batches.
 
-What a crash may have torn is cut off, and set aside. What is damaged otherwise stops the start, unless it is asked to
-recover: then the batches that can be read keep their offsets, and empty batches, such as Kafka's compaction leaves,
-take the place of those that cannot.
+It changes nothing, but collects repairs. What a crash may have torn is cut off and set aside. Other damage fails the
+start, unless the cluster is started with ``recover``: then readable batches keep their offsets, and empty batches, such
+as Kafka's compaction leaves, replace the others.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 log = logging.getLogger(__name__)
 
 _MOST = 2**31 - 1
-"""Offsets that a batch may span."""
+"""How many offsets a batch may span."""
 
 _LARGEST = 128 * 1024 * 1024
-"""Bytes of a batch that is put right."""
+"""Bytes of the largest batch that is corrected."""
 
 
 class Found(NamedTuple):
-    """A batch of the log, and the offset in the name of the file it is in, or will be."""
+    """A batch of the log, and the base offset of the segment that has it, or will have it after the repairs."""
 
     segment: int
     batch: RecordBatch
 
 
 class LogReader:
-    """``base_offsets`` are those of its files, ``log_start_offset`` is where the log begins, and ``synced_to`` the
-    offset before which all of it was on disk."""
+    """Reads one log. ``base_offsets`` are those of its segments, the log begins at ``log_start_offset``, and everything
+    before the offset ``synced_to`` was certainly on disk."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class LogReader:
         self._transactions: dict[int, int] = {}
         self._ended = False
         self.damage: list[str] = []
-        """Lines for the user."""
+        """What is damaged, in lines for the user."""
         self.repairs: list[Repair] = []
 
     def read(self) -> Iterator[Found]:
         """Every batch that the log has after the repairs, in order."""
         found = list(self._base_offsets)
         while len(found) > 1 and found[1] <= self._start:
-            # A crash interrupted the deletion of records.
+            # A crash interrupted the deletion of this file.
             self.repairs.append(Remove(self._path(found.pop(0))))
         if found:
             self._begin(found[0])
@@ -94,11 +94,11 @@ class LogReader:
 
     @property
     def _is_torn(self) -> bool:
-        """Whether a crash may have torn what comes next: it was never certain to be on disk."""
+        """Whether a crash may have torn the next batch, because it was not certainly on disk."""
         return self._next >= self._synced_to
 
     def _begin(self, first: int) -> None:
-        """The first file may begin before the log does, and not behind that."""
+        """Checks that the first segment begins at the start of the log, or before it."""
         if first > self._start:
             where = f"the first file is {self._path(first)}"
             if self._is_torn:
@@ -108,7 +108,7 @@ class LogReader:
         self._next = first
 
     def _segment(self, base_offset: int, later: list[int]) -> Iterator[Found]:
-        """The batches of a file. Nothing follows if :attr:`_ended` is set then."""
+        """The batches of a segment. If this sets :attr:`_ended`, the log ends with it."""
         path = self._path(base_offset)
         parts: list[tuple[int, int] | Buffer] = []
         bad: Bad | None = None
@@ -148,11 +148,11 @@ class LogReader:
     # what is wrong
 
     def _cut(self, base_offset: int, position: int, reason: str, later: list[int]) -> None:
-        """The log ends before what is bad: that, and all behind it, is what a crash left."""
+        """Ends the log before bad bytes, which a crash left together with everything after them."""
         path = self._path(base_offset)
         also = f", and {len(later)} later files" if later else ""
         log.warning(
-            "%s is cut off at byte %d: %s. The log ends at offset %d; what lay behind is kept as *%s%s",
+            "%s is cut off at byte %d: %s. The log ends at offset %d; the rest is kept in *%s%s",
             path,
             position,
             reason,
@@ -160,7 +160,7 @@ class LogReader:
             TORN,
             also,
         )
-        # The last ones first: what a crash leaves of it is cut off again.
+        # The last files come first: after a crash in between, the next start cuts off the others in the same way.
         self.repairs += [SetAside(self._path(one), TORN) for one in reversed(later)]
         self.repairs.append(Cut(path, position))
         self._ended = True
@@ -183,17 +183,18 @@ class LogReader:
                 log.error("%s", line)
 
     def _in_place_of(self, path: str, bad: Bad, beyond: int) -> Iterator[RecordBatch]:
-        """What the log has instead of bad bytes: their batch, if only what its CRC does not cover was wrong."""
-        whole = self._put_right(path, bad, beyond)
+        """The batches that replace bad bytes: the corrected batch if only fields outside its CRC were wrong, and empty
+        batches for offsets that are lost."""
+        whole = self._corrected(path, bad, beyond)
         if whole is not None:
-            log.warning("%s, byte %d: put right, and no record is lost: %s", path, bad.position, bad.reason)
+            log.warning("%s, byte %d: corrected, and no record is lost: %s", path, bad.position, bad.reason)
             self._passed(whole)
             yield whole
         if self._next < beyond:
             self._lost(beyond, f"{path}, byte {bad.position}: {bad.reason}")
             yield from self._fill(beyond)
 
-    def _put_right(self, path: str, bad: Bad, beyond: int) -> RecordBatch | None:
+    def _corrected(self, path: str, bad: Bad, beyond: int) -> RecordBatch | None:
         size = bad.end - bad.position
         if not BATCH_OVERHEAD <= size <= _LARGEST:
             return None
@@ -207,7 +208,7 @@ class LogReader:
         return batch if batch.base_offset <= batch.last_offset < beyond else None
 
     def _fill(self, beyond: int) -> Iterator[RecordBatch]:
-        """Empty batches up to an offset, if it is to recover."""
+        """With ``recover``, empty batches up to an offset."""
         while self._recover and self._next < beyond:
             count = min(beyond - self._next, _MOST)
             batch = RecordBatch(empty_batch(self._next, count, self._epoch))
@@ -216,9 +217,9 @@ class LogReader:
         self._next = beyond
 
     def _missing_file(self, beyond: int) -> Iterator[Found]:
-        """No file has the offsets up to this one."""
+        """The batches that replace a missing segment, which had the offsets up to ``beyond``."""
         base_offset = self._next
-        self._lost(beyond, f"{self._path(base_offset)} is missing, or what it had")
+        self._lost(beyond, f"{self._path(base_offset)} or its end is missing")
         batches = list(self._fill(beyond))
         if batches:
             self.repairs.append(Rewrite(self._path(base_offset), [batch.data for batch in batches]))
@@ -227,7 +228,7 @@ class LogReader:
 
 
 def _add(parts: list[tuple[int, int] | Buffer], position: int, size: int) -> None:
-    """A stretch of the file follows, maybe right behind the one before."""
+    """Adds a stretch of the file, and joins it to the last one if they are adjacent."""
     last = parts[-1] if parts else None
     if isinstance(last, tuple) and last[1] == position:
         parts[-1] = last[0], position + size

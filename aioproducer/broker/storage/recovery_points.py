@@ -1,10 +1,10 @@
-"""How far each log was certainly on disk: Kafka's ``recovery-point-offset-checkpoint``.
+"""The offset up to which each log is certainly on disk: Kafka's ``recovery-point-offset-checkpoint``.
 
-A crash tears only what was not synced. So what is bad from there on is what a crash left, and no answer revealed it, if
-every commit is synced; what is bad before that is damage, which no crash explains.
+A crash tears only bytes that were not synced. So bad bytes after the recovery point were left by a crash (and no answer
+revealed them, if every commit is synced); bad bytes before it are damage, which no crash explains.
 
-The file has frames as the journal has. Each is written after a sync, and not synced itself: one that is lost leaves an
-older point, which is true as well.
+Like the journal the file consists of frames. A frame is written after a sync and not synced itself: if a crash loses
+it, an older recovery point counts, which is still true.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from aioproducer.broker.storage.frames import Key, frame, read_frames
 RECOVERY_POINTS = "recovery.points"
 _NEW = "recovery.points.new"
 _LARGE = 1024 * 1024
-"""Bytes after which the file is rewritten."""
+"""Bytes at which the file is rewritten."""
 
 
 class RecoveryPoints:
-    """Offsets by the keys of partitions, and bytes by the journal's (``MetadataJournal.point``)."""
+    """Synced offsets by partition, and the synced bytes of the journal by ``MetadataJournal.point``."""
 
     def __init__(self) -> None:
         self._points: dict[Key, int] = {}
         self._size = 0
 
     def load(self, files: Files) -> None:
-        """Reads the file, as far as it is good. Raises OSError."""
+        """Reads all good frames of the file. Raises OSError."""
         self._size = files.size(RECOVERY_POINTS)
         data = files.read(RECOVERY_POINTS, 0, self._size) if self._size else b""
         for found in read_frames(data):
@@ -37,23 +37,23 @@ class RecoveryPoints:
         files.remove(_NEW)
 
     def of(self, key: Key) -> int:
-        """0 if there is none."""
+        """The recovery point of this key; 0 if there is none."""
         return self._points.get(key, 0)
 
     def partitions(self, topic_id: str) -> list[int]:
-        """Those of a topic that have one."""
+        """The partitions of a topic that have a recovery point."""
         return [int(key[1]) for key in self._points if key[0] == topic_id]
 
     def forget(self, is_known: Callable[[Key], bool]) -> None:
-        """All but those of keys that are known."""
+        """Drops the recovery points of unknown keys."""
         self._points = {key: point for key, point in self._points.items() if is_known(key)}
 
     def last_generation(self, kind: str) -> int:
-        """The largest second part of keys of this kind; 0 if there is none."""
+        """The largest generation in keys of this kind; 0 if there is none."""
         return max((int(key[1]) for key in self._points if key[0] == kind), default=0)
 
     def advance(self, files: Files, points: Mapping[Key, int]) -> None:
-        """All of this is synced. Raises OSError."""
+        """Records that everything up to ``points`` is synced. Raises OSError."""
         if not points:
             return
         self._points.update(points)

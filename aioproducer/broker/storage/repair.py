@@ -1,39 +1,60 @@
-"""Changes to the files of a log that recovery makes. Nothing is deleted but what clients had deleted: what is bad is
-set aside under a name that says so.
+"""The changes that recovery makes to the files of a log, and the error for damage that a start does not repair.
 
-They are done after everything was looked at, in order. A crash in between leaves what is found, and repaired, again.
+A repair deletes only records that clients had deleted. It sets bad bytes aside, under a name that says so. All repairs
+run in order after everything was inspected. If a crash interrupts them, the next start finds and repairs the rest.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from aioproducer.broker.storage.files import Files
+from aioproducer.errors import DataDirectoryException
 from aioproducer.protocol.primitives import Buffer
 
 TORN = ".torn"
-"""What a crash left of a write, and what lay behind it."""
+"""Suffix of files with an interrupted write, and everything after it."""
 
 DAMAGED = ".damaged"
-"""What could not be read, and no crash explains."""
+"""Suffix of files with unreadable bytes that no crash explains."""
 
 _RECOVERED = ".recovered"
+_PARTIAL = ".partial"
+"""Suffix of a copy that is being written."""
+
 _CHUNK = 1024 * 1024
+
+_SHOWN = 20
+"""How many places an error names; it counts the others."""
+
+
+def damaged(directory: object, damage: Sequence[str]) -> DataDirectoryException:
+    """The error for damage that no crash explains: it names the damaged places, and says what to do."""
+    shown = list(damage[:_SHOWN])
+    if len(damage) > _SHOWN:
+        shown.append(f"and {len(damage) - _SHOWN} more")
+    return DataDirectoryException(
+        f"the data directory {directory} is damaged: {'; '.join(shown)}. Nothing was changed. Put the files back from "
+        "a copy; or start with --recover (EmbeddedCluster(recover=True)): it keeps everything that can be read, under "
+        "the same offsets, and sets aside what cannot"
+    )
 
 
 class Repair(Protocol):
     @property
     def path(self) -> str:
-        """What changes, or goes."""
+        """The file or directory that is changed or removed."""
 
     def run(self, files: Files) -> None:
         """Raises OSError."""
 
 
 class Remove(NamedTuple):
-    """Clients had deleted all it holds."""
+    """Removes a file or directory whose records were all deleted by clients."""
 
     path: str
 
@@ -42,7 +63,7 @@ class Remove(NamedTuple):
 
 
 class SetAside(NamedTuple):
-    """A whole file gets another name."""
+    """Renames a whole file."""
 
     path: str
     suffix: str
@@ -52,7 +73,7 @@ class SetAside(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A file ends at ``position``; what was behind that is kept in another one."""
+    """Cuts a file off at ``position``, and keeps the rest in another file."""
 
     path: str
     position: int
@@ -64,12 +85,12 @@ class Cut(NamedTuple):
             return
         _keep(files, self.path, self.position, size, TORN)
         files.truncate(self.path, self.position)
-        # Else what was cut off could come back behind what is written there next.
+        # Without this sync a crash could bring the rest back after the next batch that is written here.
         files.sync(self.path)
 
 
 class Rewrite(NamedTuple):
-    """A file with other parts: stretches of its own, as position and end, and new batches. What it had beside those is
+    """Rewrites a file from parts: stretches of its own, as position and end, and new batches. The other stretches are
     kept in other files."""
 
     path: str
@@ -95,7 +116,7 @@ class Rewrite(NamedTuple):
 
 
 class Restore(NamedTuple):
-    """A small file gets the content that it should have."""
+    """Gives a small file its right content."""
 
     path: str
     content: bytes
@@ -110,7 +131,7 @@ class Restore(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """A copy of a file, which changes after that."""
+    """Copies the end of a file that the next commit rewrites."""
 
     path: str
     position: int
@@ -125,13 +146,36 @@ def _has_anything(files: Files, path: str, position: int, end: int) -> bool:
 
 
 def _keep(files: Files, path: str, position: int, end: int, suffix: str) -> None:
-    """Copies part of a file. Zeros, which a crash leaves where nothing was written, are nothing to keep."""
+    """Copies a part of a file, unless it has only zeros, which a crash leaves where nothing was written.
+
+    A copy that an interrupted start has made of the same bytes is enough. Returns when the copy is on disk under its
+    name, so the caller may change the file.
+    """
     if not _has_anything(files, path, position, end):
         return
-    copy = _free(files, f"{path}.{position}{suffix}")
-    for chunk in _chunks(files, path, position, end):
-        files.append(copy, [chunk])
-    files.sync(copy)
+    directory, _, name = f"{path}.{position}{suffix}".rpartition("/")
+    numbered = re.compile(re.escape(name) + r"(\.\d+)?")
+    copies = [one for one in files.names(directory) if numbered.fullmatch(one)]
+    if not any(_is_copy(files, _join(directory, one), path, position, end) for one in copies):
+        partial = path + _PARTIAL
+        try:
+            files.remove(partial)
+            for chunk in _chunks(files, path, position, end):
+                files.append(partial, [chunk])
+            files.sync(partial)
+            files.rename(partial, _free(files, _join(directory, name)))
+        except OSError:
+            with suppress(OSError):  # the first error is the one to report
+                files.remove(partial)
+            raise
+    files.sync_directory(directory)
+
+
+def _is_copy(files: Files, copy: str, path: str, position: int, end: int) -> bool:
+    return files.size(copy) == end - position and all(
+        one == other
+        for one, other in zip(_chunks(files, copy, 0, end - position), _chunks(files, path, position, end), strict=True)
+    )
 
 
 def _chunks(files: Files, path: str, position: int, end: int) -> Iterator[bytes]:
@@ -141,9 +185,13 @@ def _chunks(files: Files, path: str, position: int, end: int) -> Iterator[bytes]
 
 
 def _free(files: Files, path: str) -> str:
-    """This name, or another one that begins with it and is not used."""
+    """This path, or if it exists, the first free one with a number appended."""
     directory, _, name = path.rpartition("/")
     used = set(files.names(directory))
     numbered = (f"{name}.{number}" for number in itertools.count(1))
     free = next(one for one in itertools.chain([name], numbered) if one not in used)
-    return f"{directory}/{free}" if directory else free
+    return _join(directory, free)
+
+
+def _join(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name

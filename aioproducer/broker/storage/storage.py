@@ -1,10 +1,10 @@
-"""A cluster's data directory in use: from opening it to letting go of it."""
+"""Opens, commits and closes the data directory of a cluster."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
 from aioproducer.broker.requests.request_handler import RequestHandler
@@ -16,14 +16,17 @@ from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.durable_apis import DurableApis
 from aioproducer.broker.storage.files import Files
 from aioproducer.errors import DataDirectoryException, IllegalStateException
+from aioproducer.tasks.own_thread import in_own_thread
 
 log = logging.getLogger(__name__)
 
+_THREAD = "aioproducer-storage"
+
 
 class Storage:
-    """Opened once and closed once; ``journal`` is for the state of the cluster that it keeps.
+    """The data directory of a cluster; it is opened once and closed once. ``journal`` receives the cluster's changes.
 
-    ``on_failure`` is called with the reason when the directory fails; nothing is acknowledged after that.
+    ``on_failure`` is called with the reason when the directory fails; no change is acknowledged after that.
     """
 
     def __init__(self, files: Files, on_failure: Callable[[str], object], *, recover: bool = False) -> None:
@@ -40,12 +43,12 @@ class Storage:
         return self._committer is not None and not self._closed
 
     async def open(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
-        """Restores a cluster of which no node runs yet; what that changed is on disk when it returns.
+        """Restores a cluster before its first node starts. When this returns, the changes of the recovery are on disk.
 
         Raises :class:`DataDirectoryException`.
         """
         if self._closed:
-            raise IllegalStateException("a cluster with a data directory is started once: make another one")
+            raise IllegalStateException("a cluster with a data directory can be started only once: make another one")
         try:
             await self._open(state, transactions, now_ms)
         except OSError as error:
@@ -55,8 +58,8 @@ class Storage:
         transactions.resume()
 
     async def _open(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
-        # In a thread: after a crash every batch is read.
-        await asyncio.get_running_loop().run_in_executor(None, self.journal.restore, state, transactions, now_ms)
+        # In a thread, because a start after a crash reads every batch.
+        await in_own_thread(_THREAD, partial(self.journal.restore, state, transactions, now_ms))
         self._state, config = state, state.config
         committer = Committer(self._directory, FlushPolicy(config.log_flush_policy), config.log_flush_interval_ms)
         self._committer = committer
@@ -67,7 +70,7 @@ class Storage:
             raise
 
     async def close(self) -> None:
-        """Everything is on disk when it returns, unless it has failed before: the log has said so."""
+        """Commits everything and closes. After an earlier failure, which is logged, nothing more is written."""
         if self._committer is None or self._closed:
             return
         self._closed = True
@@ -80,11 +83,11 @@ class Storage:
     async def _note_clean_shutdown(self) -> None:
         if self._state is None or self._directory.failure is not None:
             return
-        # Before anything is awaited: what changes from now on is never on disk.
+        # Taken before anything is awaited: later changes are not written any more.
         logs = self.journal.checkpoints(self._state)
         files = self._directory.files
         try:
-            await asyncio.get_running_loop().run_in_executor(None, write_clean_shutdown, files, logs)
+            await in_own_thread(_THREAD, partial(write_clean_shutdown, files, logs))
         except OSError as error:
             log.warning("%s: no %s, so the next start reads every batch: %s", files, CLEAN_SHUTDOWN, error)
 
@@ -92,13 +95,13 @@ class Storage:
         self._on_failure(f"the data directory {self._directory.files} has failed: {self._directory.failure}")
 
     async def commit(self) -> None:
-        """What has changed so far is on disk when it returns. Raises OSError."""
+        """Returns when all changes so far are on disk. Raises OSError."""
         if self._committer is None:
             raise IllegalStateException("the cluster has not been started")
         await self._committer.commit()
 
     def durable(self, apis: RequestHandler) -> DurableApis:
-        """The APIs of a node, which answer when what they reveal is on disk."""
+        """Wraps the APIs of a node: they answer once everything that the answer reveals is on disk."""
         if self._committer is None:
             raise IllegalStateException("the cluster has not been started")
         return DurableApis(apis, self._committer)

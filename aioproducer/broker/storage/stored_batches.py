@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class SegmentWrite(NamedTuple):
-    """Batches that go to the end of a segment; ``creates`` says that there is no such file yet."""
+    """Batches to append to a segment; with ``creates`` the file is new."""
 
     path: str
     batches: list[bytearray]
@@ -31,7 +31,8 @@ class SegmentWrite(NamedTuple):
 
 
 class Recovered(NamedTuple):
-    """What a start has found in the files of a log. ``unsynced`` are those that may not be on disk, but for a cache."""
+    """What a start has found in the files of a log. ``unsynced`` are the files that may be only in the system's
+    cache."""
 
     key: tuple[str, int]
     log_end_offset: int
@@ -41,60 +42,66 @@ class Recovered(NamedTuple):
 
 
 class LogKeeper(Protocol):
-    """Receives what has to be committed."""
+    """What a log needs of the data directory, which commits its changes."""
 
     def check(self) -> None:
-        """Raises :class:`KafkaStorageException` if nothing can be written any more."""
+        """Raises :class:`KafkaStorageException` if the data directory has failed."""
 
     def log_changed(self, batches: StoredBatches) -> None: ...
 
     def names(self, directory: str) -> list[str]:
-        """The files of a log when it is loaded; none if the directory is not the log's, and so will be put aside."""
+        """The files of a log when it is loaded; none if the directory belongs to no topic, and will be set aside."""
 
     @property
     def recover(self) -> bool:
-        """Whether to continue with what is left of a damaged log."""
+        """Whether to continue with the readable rest of a damaged log."""
 
     def recovery_point(self, key: tuple[str, int]) -> int:
-        """The offset before which the log was certainly on disk."""
+        """The offset up to which the log was certainly on disk."""
 
     def recovered(self, found: Recovered) -> None: ...
 
     def log_removed(self, paths: Iterable[str]) -> None:
-        """Nothing of these files is of the log any more."""
+        """These files no longer belong to the log."""
 
-    def log_start_moved(
-        self, batches: StoredBatches, log_start_offset: int, producer_state: ProducerStateManager
-    ) -> None: ...
+    def log_start_moved(self, batches: StoredBatches, log_start_offset: int) -> None: ...
+
+    def keep_producers(self, key: tuple[str, int], producer_state: ProducerStateManager) -> None:
+        """Stores the state with the next commit: no start will read some of the batches that it comes from."""
 
 
 class StoredBatches:
     """:class:`Batches` on disk.
 
-    A batch that is appended stays in memory until a commit has written it (:meth:`take`, then :meth:`written`), and is
-    read from its file from then on. A file is removed with the last of its batches.
+    An appended batch stays in memory until a commit has written it (:meth:`take`, then :meth:`written`); after that it
+    is read from its file. A file is removed with the last of its batches.
     """
 
     def __init__(
         self, files: Files, directory: str, key: tuple[str, int], keeper: LogKeeper, config: TopicConfig
     ) -> None:
-        """``key`` is the partition's: its topic's id, and its index."""
+        """``key`` is the topic id and the index of the partition."""
         self.directory = directory
         self.key = key
         self._files = files
         self._keeper = keeper
         self._segment_bytes = config.segment_bytes
         self._segments: list[Segment] = []
-        # Batches have numbers that never change. The arrays are in step, and begin with the first segment's first.
+        # Batches have numbers that never change. Both arrays begin with the first batch of the first segment.
         self._positions = array("q")
         self._sizes = array("q")
         self._first = 0
         self._deleted = 0
+        self._producer_state = ProducerStateManager()
+        self._kept = 0
         self._created: set[str] = set()
         self._unwritten: list[bytearray] = []
         self._written = 0
         self._removals: list[str] = []
         self._logged: set[str] = set()
+
+    def use(self, producer_state: ProducerStateManager) -> None:
+        self._producer_state = producer_state
 
     def configure(self, config: TopicConfig) -> None:
         self._segment_bytes = config.segment_bytes
@@ -120,8 +127,8 @@ class StoredBatches:
         return (self[index] for index in range(len(self)))
 
     def _read(self, first: int, last: int) -> list[Buffer]:
-        """The batches of these numbers, as far as they are as they were written; those that lie side by side in a file
-        with one read. Raises :class:`CorruptRecordException` if the first one is not."""
+        """The batches of these numbers, up to the first that is not as it was written. Adjacent batches of a file are
+        read together. Raises :class:`CorruptRecordException` if the first batch is not as it was written."""
         found: list[Buffer] = []
         while first < min(last, self._written):
             at = self._segment_at(first)
@@ -130,7 +137,7 @@ class StoredBatches:
                 for batch in self._read_segment(self._segments[at], first, end):
                     found.append(batch)  # noqa: PERF402 - those before one that cannot be read are kept
             except CorruptRecordException:
-                if found:  # so far the log can be read
+                if found:  # the batches before it can be read
                     return found
                 raise
             first = end
@@ -153,21 +160,21 @@ class StoredBatches:
             start += size
 
     def _verify(self, batch: memoryview, path: str, position: int) -> None:
-        """Raises :class:`CorruptRecordException` for what is not as it was written."""
+        """Raises :class:`CorruptRecordException` if a batch is not as it was written."""
         try:
             RecordBatch(batch).verify()
         except CorruptRecordException as error:
             text = f"{path}, byte {position}: {error}"
             if text not in self._logged:
                 self._logged.add(text)
-                log.error("%s; a start with --recover keeps what can be read", text)
+                log.error("%s; a start with --recover keeps all that can be read", text)
             raise CorruptRecordException(text) from error
 
     def _segment_at(self, number: int) -> int:
         return bisect_right(self._segments, number, key=lambda segment: segment.first) - 1
 
     def _beyond(self, at: int) -> int:
-        """The number that follows the last batch of a segment."""
+        """The number after the last batch of a segment."""
         return self._segments[at + 1].first if at + 1 < len(self._segments) else self._end
 
     # writing
@@ -177,14 +184,24 @@ class StoredBatches:
         size = len(batch)
         if not self._segments or self._segments[-1].size + size > self._segment_bytes:
             self._segments.append(Segment(self.directory, int.from_bytes(batch[:8], "big"), self._end))
+            self._keep_producers()
         self._add(self._segments[-1], size)
         self._unwritten.append(batch)
         self._keeper.log_changed(self)
 
-    def delete(self, count: int, log_start_offset: int, producer_state: ProducerStateManager) -> None:
+    def delete(self, count: int, log_start_offset: int) -> None:
         self._deleted += count
-        self._keeper.log_start_moved(self, log_start_offset, producer_state)
+        self._keeper.log_start_moved(self, log_start_offset)
+        self._keep_producers()
         self._delete_segments()
+
+    def _keep_producers(self) -> None:
+        """Has the state of the producers stored, once the log begins behind a segment: until then a start learns it
+        from the batches."""
+        needed = self._segments[self._segment_at(self._deleted)].first if self._segments else self._end
+        if needed > self._kept:
+            self._kept = needed
+            self._keeper.keep_producers(self.key, self._producer_state)
 
     def _add(self, segment: Segment, size: int) -> None:
         self._positions.append(segment.size)
@@ -196,7 +213,7 @@ class StoredBatches:
         return self._first + len(self._sizes)
 
     def _delete_segments(self) -> None:
-        # The last segment stays: its name says where the log continues. So does one that a commit has to write to.
+        # The last segment stays, because its name says where the log continues. A segment with unwritten batches stays.
         gone = min(self._deleted, self._written)
         count = 0
         while count + 1 < len(self._segments) and self._segments[count + 1].first <= gone:
@@ -212,7 +229,8 @@ class StoredBatches:
     # committing
 
     def take(self) -> tuple[list[SegmentWrite], list[str]]:
-        """What the next commit writes, and the files it then removes. Before the next one comes :meth:`written`."""
+        """What the next commit writes, and the files that it removes. :meth:`written` must follow before the next
+        :meth:`take`."""
         writes: list[SegmentWrite] = []
         for number, batch in enumerate(self._unwritten, start=self._written):
             segment = self._segments[self._segment_at(number)]
@@ -223,7 +241,7 @@ class StoredBatches:
         return writes, removals
 
     def written(self, writes: list[SegmentWrite]) -> None:
-        """What :meth:`take` gave is in the files."""
+        """The result of :meth:`take` is in the files."""
         count = sum(len(write.batches) for write in writes)
         del self._unwritten[:count]
         self._written += count
@@ -233,9 +251,9 @@ class StoredBatches:
     # recovery
 
     def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
-        """Reads what the directory has, once, before anything else; every batch of the log, in order.
+        """Reads the directory, once, before any other call, and yields every batch of the log in order.
 
-        What has to be changed for that in the files is the keeper's to do, and so is to refuse what is damaged.
+        The keeper receives the repairs and the damage; it repairs the files or refuses to start.
         """
         synced_to = self._keeper.recovery_point(self.key)
         found = self._base_offsets()
@@ -257,7 +275,7 @@ class StoredBatches:
         self._keeper.recovered(Recovered(self.key, end, reader.damage, reader.repairs, list(unsynced)))
 
     def segments(self) -> tuple[list[SegmentCheckpoint], int]:
-        """What :meth:`restore` takes; all that was appended is in the files."""
+        """The arguments of :meth:`restore`, once all batches are in their files."""
         found = []
         for at, segment in enumerate(self._segments):
             sizes = self._sizes[segment.first - self._first : self._beyond(at) - self._first]
@@ -265,12 +283,12 @@ class StoredBatches:
         return found, self._deleted - self._first
 
     def restore(self, segments: Sequence[SegmentCheckpoint], deleted: int) -> bool:
-        """Takes in what the directory had when it was closed, once, before anything else, and reads nothing of it.
+        """Restores the log from its checkpoint, once, before any other call, without reading its files.
 
-        False if its files have other names or sizes: then they are for :meth:`load`.
+        Returns False if the names or sizes of the files have changed: then the caller uses :meth:`load`.
         """
         if [(one.base_offset, sum(one.sizes)) for one in segments] != self._files_found():
-            log.warning("%s is not as it was left: all of it is read", self.directory)
+            log.warning("%s has changed since the clean shutdown: the start reads all of it", self.directory)
             return False
         for one in segments:
             segment = Segment(self.directory, one.base_offset, self._end)
@@ -285,12 +303,12 @@ class StoredBatches:
         return [(offset, self._files.size(segment_path(self.directory, offset))) for offset in self._base_offsets()]
 
     def _base_offsets(self) -> list[int]:
-        """Those in the names of its files."""
+        """The base offsets in the names of its files."""
         names = self._keeper.names(self.directory)
         return [offset for offset in map(base_offset_of, names) if offset is not None]
 
     def reset(self) -> None:
-        """No file is of the log any more, which begins anew at another offset."""
+        """Drops all files: the log begins anew at another offset."""
         self._keeper.log_removed(segment_path(self.directory, offset) for offset in self._base_offsets())
         self._segments.clear()
         self._created.clear()

@@ -55,7 +55,33 @@ def test_what_concerns_a_resource_is_found_as_by_looking_at_every_acl(
     )
 
 
-def test_nothing_is_left_of_what_was_deleted() -> None:
+FILTERS = st.builds(
+    AclBindingFilter,
+    resource_type=st.sampled_from([ResourceType.ANY, TOPIC, ResourceType.GROUP]),
+    name=st.sampled_from([None, *NAMES, "abcd"]),
+    pattern_type=st.sampled_from([PatternType.ANY, PatternType.MATCH, PatternType.LITERAL, PatternType.PREFIXED]),
+    principal=st.sampled_from([None, "User:a", "User:*", "User:c"]),
+    host=st.sampled_from([None, "*"]),
+    operation=st.sampled_from([AclOperation.ANY, AclOperation.READ]),
+    permission=st.sampled_from([AclPermissionType.ANY, AclPermissionType.DENY]),
+)
+
+
+@given(st.lists(BINDINGS), st.lists(FILTERS, max_size=3))
+def test_filters_delete_what_they_match_as_by_looking_at_every_acl(
+    created: list[AclBinding], filters: list[AclBindingFilter]
+) -> None:
+    store = AclStore()
+    for one in created:
+        store.create(one)
+    for wanted in filters:
+        expected = [one for one in store if wanted.matches(one)]
+        left = [one for one in store if not wanted.matches(one)]
+        assert sorted(store.delete(wanted), key=repr) == sorted(expected, key=repr)
+        assert list(store) == left
+
+
+def test_nothing_is_left_of_a_deleted_topic() -> None:
     store = AclStore()
     for pattern in (PatternType.LITERAL, PatternType.PREFIXED):
         store.create(binding(pattern_type=pattern))

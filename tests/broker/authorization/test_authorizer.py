@@ -101,7 +101,7 @@ def test_super_users_are_denied_nothing() -> None:
     assert not denied.authorize(ALICE, WRITE, TOPIC, "t")
 
 
-def test_everybody_may_do_everything_to_what_has_no_acls() -> None:
+def test_every_client_may_do_everything_to_resources_without_acls() -> None:
     open_to_all = authorizer(acl("t", principal="User:bob"), acl("p", pattern=PREFIXED), allow_if_no_acl=True)
     assert open_to_all.authorize(ALICE, WRITE, TOPIC, "other")
     assert open_to_all.authorize(ALICE, WRITE, ResourceType.GROUP, "t")
@@ -123,18 +123,18 @@ BINDINGS = st.builds(
 @given(st.lists(BINDINGS, max_size=8))
 def test_some_topic_may_be_written_exactly_if_there_is_a_name_for_one(acls: list[AclBinding]) -> None:
     """But for a wildcard that is allowed, where Kafka does not look whether prefixes leave anything of it."""
-    asked = authorizer(*acls)
+    subject = authorizer(*acls)
     names = ["a", "ab", "abc", "abcd", "b", "bc", "c", "hardcode", "aa"]
-    some = any(asked.authorize(ALICE, WRITE, TOPIC, name) for name in names)
-    claimed = asked.authorize_by_resource_type(ALICE, WRITE, TOPIC)
+    some = any(subject.authorize(ALICE, WRITE, TOPIC, name) for name in names)
+    claimed = subject.authorize_by_resource_type(ALICE, WRITE, TOPIC)
     assert claimed or not some
     if not any(one.name == "*" for one in acls):
         assert claimed == some
 
 
 @given(st.lists(BINDINGS, max_size=8), st.sampled_from(["a", "ab", "c"]))
-def test_what_is_decided_is_what_the_rules_say(acls: list[AclBinding], name: str) -> None:
-    asked = authorizer(*acls)
+def test_decisions_follow_the_rules(acls: list[AclBinding], name: str) -> None:
+    subject = authorizer(*acls)
     of_name = AclBindingFilter(resource_type=TOPIC, name=name, pattern_type=PatternType.MATCH)
     mine = [
         one
@@ -145,7 +145,7 @@ def test_what_is_decided_is_what_the_rules_say(acls: list[AclBinding], name: str
         and one.operation in (WRITE, AclOperation.ALL)
     ]
     allowed = bool(mine) and all(one.permission is ALLOW for one in mine)
-    assert asked.authorize(ALICE, WRITE, TOPIC, name) is allowed
+    assert subject.authorize(ALICE, WRITE, TOPIC, name) is allowed
 
 
 def test_super_users_in_a_config() -> None:

@@ -9,7 +9,7 @@ from aioproducer.errors import ConfigException, InvalidConfigurationException
 
 
 def test_defaults_are_kafkas() -> None:
-    """As Kafka's documentation has them; ``test_describe_configs`` asks a Kafka about all of them."""
+    """The defaults in Kafka's documentation; ``test_describe_configs`` compares all of them with a Kafka."""
     config = BrokerConfig.of({})
     defaults = {
         "auto.create.topics.enable": True,
@@ -24,7 +24,7 @@ def test_defaults_are_kafkas() -> None:
         "num.partitions": 1,
         "queued.max.request.bytes": -1,
         "queued.max.requests": 500,
-        "socket.listen.backlog.size": 50,
+        "socket.listen.backlog.size": 1024,
         "socket.receive.buffer.bytes": 102400,
         "socket.request.max.bytes": 104857600,
         "socket.send.buffer.bytes": 102400,

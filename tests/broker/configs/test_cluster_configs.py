@@ -49,7 +49,7 @@ def test_a_topics_own_value_counts_first_then_the_nodes_then_that_of_all_nodes_t
     assert not configs.differs(0)
 
 
-def test_of_all_nodes_only_what_was_set_is_told() -> None:
+def test_the_configs_of_all_nodes_are_only_those_that_are_set() -> None:
     configs = make(num_partitions=3)
     assert configs.default_entries() == []
     configs.alter(ALL_NODES, set_to("log.retention.bytes", "1000"))
@@ -98,12 +98,12 @@ def test_pools_are_resized_in_steps(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["num.network.threads", "ssl.keystore.location"])
-def test_what_is_of_a_listener_is_no_list(name: str) -> None:
-    with pytest.raises(InvalidConfigurationException, match=r"APPEND is for lists: .*listener\.name\.plaintext"):
+def test_a_config_of_a_listener_is_no_list(name: str) -> None:
+    with pytest.raises(InvalidConfigurationException, match=r"APPEND is only for lists, .*listener\.name\.plaintext"):
         make().alter("0", [ConfigChange(f"listener.name.plaintext.{name}", OpType.APPEND, "1")])
 
 
-def test_a_listener_that_goes_takes_its_configs_along_and_only_of_this_node() -> None:
+def test_a_removed_listener_loses_its_configs_on_its_node_only() -> None:
     configs = make(listener_security_protocol_map="PLAINTEXT:PLAINTEXT,MY_OWN:SASL_PLAINTEXT")
     users = f'{PLAIN_LOGIN_MODULE} required user_alice="secret";'
     own = {"max.connections": "7", "plain.sasl.jaas.config": users, "sasl.enabled.mechanisms": "PLAIN"}
@@ -121,7 +121,7 @@ def test_a_listener_that_goes_takes_its_configs_along_and_only_of_this_node() ->
     assert configs.broker(1) == config
 
 
-def test_secrets_are_told_as_what_they_are() -> None:
+def test_secrets_have_the_type_password() -> None:
     configs = make()
     configs.alter("0", set_to("listener.name.plaintext.ssl.key.password", "planted"))
     (entry,) = [entry for entry in configs.broker_entries(0) if entry.key.name.startswith("listener.name")]

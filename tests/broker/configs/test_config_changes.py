@@ -47,7 +47,7 @@ def test_a_list_does_not_become_too_long_to_describe() -> None:
     assert after(long, ("words", OpType.SUBTRACT, long["words"])) == {"words": ""}
 
 
-def test_what_is_given_is_not_changed() -> None:
+def test_the_argument_is_not_changed() -> None:
     current = {"number": "1"}
     after(current, ("number", OpType.SET, "2"))
     assert current == {"number": "1"}
@@ -55,7 +55,7 @@ def test_what_is_given_is_not_changed() -> None:
 
 @pytest.mark.parametrize("operation", [OpType.APPEND, OpType.SUBTRACT])
 def test_only_lists_are_appended_to(operation: OpType) -> None:
-    with pytest.raises(InvalidConfigurationException, match=f"{operation.name} is for lists: config 'number'"):
+    with pytest.raises(InvalidConfigurationException, match=f"{operation.name} is only for lists, and config 'number'"):
         after({}, ("number", operation, "1"))
 
 

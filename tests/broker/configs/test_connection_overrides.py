@@ -41,7 +41,7 @@ def test_addresses_of_both_kinds_and_host_names() -> None:
         ",".join(f"host{number}:1" for number in range(101)),
     ],
 )
-def test_what_is_neither(text: str) -> None:
+def test_neither_an_address_nor_a_host_name(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         max_connections_overrides(text)
 

@@ -52,20 +52,20 @@ class TestConfigs:
             (("",), "'listeners': '' is not NAME://host:port"),
             (("PLAINTEXT",), "'listeners': 'PLAINTEXT' is not NAME://host:port"),
             (("PLAINTEXT://:65536",), "'listeners': 'PLAINTEXT://:65536' is not NAME://host:port"),
-            (("PLAINTEXT://:1,plaintext://:2",), "'listeners': PLAINTEXT is there twice"),
+            (("PLAINTEXT://:1,plaintext://:2",), "'listeners': it has PLAINTEXT twice"),
             (("PLAINTEXT://:1,INTERNAL://:1",), "'listeners': two of them have the same port"),
             (("PLAINTEXT://:1", "OTHER://a:1"), "'advertised.listeners': OTHER is not among listeners: PLAINTEXT"),
             (("PLAINTEXT://0.0.0.0:1",), r"'advertised.listeners': clients cannot connect to 0\.0\.0\.0: give"),
             (("OTHER://:1",), "protocol.map': it has no protocol for the listener OTHER: add OTHER:PLAINTEXT"),
             (("PLAINTEXT://:1", "", "PLAINTEXT"), "'PLAINTEXT' is not NAME:PROTOCOL"),
             (("PLAINTEXT://:1", "", "PLAINTEXT:TLS"), "'PLAINTEXT:TLS' is not NAME:PROTOCOL"),
-            (("PLAINTEXT://:1", "", "A:SSL,a:SSL"), "protocol.map': A is there twice"),
+            (("PLAINTEXT://:1", "", "A:SSL,a:SSL"), "protocol.map': it has A twice"),
             (("INTERNAL://:1",), "'inter.broker.listener.name': there is no listener PLAINTEXT: .* one of INTERNAL"),
             (("PLAINTEXT://:1", "", PROTOCOLS, "X"), "'inter.broker.listener.name': there is no listener X"),
             (("PLAINTEXT://:1,INTERNAL://:2", "INTERNAL://:2"), "PLAINTEXT is not advertised"),
         ],
     )
-    def test_what_is_refused(self, arguments: tuple[Any, ...], message: str) -> None:
+    def test_invalid_values_are_refused(self, arguments: tuple[Any, ...], message: str) -> None:
         with pytest.raises(ConfigException, match=message):
             parse(*arguments)
 
@@ -120,7 +120,7 @@ class TestOfOne:
             ),
         ],
     )
-    def test_what_is_refused(self, given: dict[str, object], message: str) -> None:
+    def test_invalid_values_are_refused(self, given: dict[str, object], message: str) -> None:
         with pytest.raises(ConfigException, match=message):
             BrokerConfig.of({**TWO, **given})
 
@@ -141,24 +141,24 @@ async def connect(cluster: EmbeddedCluster, listener: str, node: int = 0) -> Raw
     return await RawClient.connect(f"{host}:{port}")
 
 
-def told(nodes: list[Any]) -> str:
+def addresses_of(nodes: list[Any]) -> str:
     return ",".join(f"{node.host}:{node.port}" for node in nodes)
 
 
 @pytest.mark.parametrize("listener", ["PLAINTEXT", "INTERNAL"])
-async def test_a_client_is_told_the_nodes_of_its_own_listener(cluster: EmbeddedCluster, listener: str) -> None:
+async def test_a_client_gets_the_nodes_of_its_own_listener(cluster: EmbeddedCluster, listener: str) -> None:
     client = await connect(cluster, listener)
     servers = cluster.bootstrap_servers_of(listener)
-    assert told((await client.request(MetadataRequest([]), 13)).brokers) == servers
-    assert told((await client.request(DescribeClusterRequest(), 1)).brokers) == servers
+    assert addresses_of((await client.request(MetadataRequest([]), 13)).brokers) == servers
+    assert addresses_of((await client.request(DescribeClusterRequest(), 1)).brokers) == servers
     found = await client.request(FindCoordinatorRequest(key_type=1, coordinator_keys=list("abcdefghijklmnop")), 6)
-    assert {told([node]) for node in found.coordinators} == set(servers.split(","))
+    assert {addresses_of([node]) for node in found.coordinators} == set(servers.split(","))
 
     cluster.create_topic("t", assignments=[(1,)])
     data = TopicProduceData("t", cluster.topic("t").id, [PartitionProduceData(0, make_batch(b"a"))])
     refused = await client.request(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[data]), 13)
     assert refused.responses[0].partition_responses[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert told(refused.node_endpoints) == servers.split(",")[1]
+    assert addresses_of(refused.node_endpoints) == servers.split(",")[1]
     await client.close()
 
 
@@ -175,10 +175,10 @@ async def test_each_listener_of_each_node_has_a_port(cluster: EmbeddedCluster) -
 
 
 @pytest.mark.parametrize("cluster", [{"configs": SHOWN}], indirect=True)
-async def test_what_is_advertised(cluster: EmbeddedCluster) -> None:
+async def test_clients_get_the_advertised_addresses(cluster: EmbeddedCluster) -> None:
     client = await connect(cluster, "PLAINTEXT")
     brokers = (await client.request(MetadataRequest([]), 13)).brokers
-    assert told(brokers) == "kafka.example:7000,kafka.example:7001,kafka.example:7002"
+    assert addresses_of(brokers) == "kafka.example:7000,kafka.example:7001,kafka.example:7002"
     await client.close()
     own = [cluster.listener(node, "INTERNAL") for node in range(3)]
     assert cluster.bootstrap_servers_of("INTERNAL") == ",".join(f"{host}:{port}" for host, port in own)
@@ -247,7 +247,7 @@ async def test_network_threads_of_a_listener(cluster: EmbeddedCluster) -> None:
     assert processors() == {"PLAINTEXT": 3, "INTERNAL": 2}
     cluster.alter_broker_configs({"listener.name.plaintext.num.network.threads": 5})
     assert processors() == {"PLAINTEXT": 5, "INTERNAL": 2}
-    with pytest.raises(InvalidRequestException, match=r"internal\.num\.network\.threads' is 2: .* not to 5"):
+    with pytest.raises(InvalidRequestException, match=r"internal\.num\.network\.threads' is 2: .* not set it to 5"):
         cluster.alter_broker_configs({"listener.name.internal.num.network.threads": 5})
     cluster.alter_broker_configs({"listener.name.plaintext.num.network.threads": None, "num.network.threads": 4})
     assert processors() == {"PLAINTEXT": 4, "INTERNAL": 2}

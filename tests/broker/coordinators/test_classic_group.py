@@ -13,8 +13,10 @@ from aioproducer.broker.coordinators.classic_group import (
     GroupState,
     Member,
 )
+from aioproducer.broker.coordinators.group_memory import GroupMemory
 from aioproducer.errors import (
     FencedInstanceIdException,
+    GroupMaxSizeReachedException,
     IllegalGenerationException,
     IllegalStateException,
     InconsistentGroupProtocolException,
@@ -51,10 +53,11 @@ def test_only_the_tables_transitions(old: GroupState, new: GroupState) -> None:
 def test_a_member_has_a_limited_number_and_size_of_protocols() -> None:
     group = ClassicGroup("g")
     group.check_protocols("consumer", [(str(number), b"") for number in range(MAX_PROTOCOLS)])
-    group.check_protocols("consumer", [("range", bytes(MAX_METADATA))])
+    group.check_protocols("consumer", [("range", bytes(MAX_METADATA - 5))])
     for protocols in (
         [(str(number), b"") for number in range(MAX_PROTOCOLS + 1)],
-        [("range", bytes(MAX_METADATA)), ("sticky", b"1")],
+        [("range", bytes(MAX_METADATA - 4))],
+        [("n" * MAX_METADATA, b"1")],
     ):
         with pytest.raises(InconsistentGroupProtocolException, match="at most 100 protocols"):
             group.check_protocols("consumer", protocols)
@@ -84,7 +87,7 @@ def test_the_topics_of_all_subscriptions_are_limited(monkeypatch: pytest.MonkeyP
         b"\0\0\0\0\0\x01\0\x01\xff",
     ],
 )
-def test_a_malformed_subscription_tells_no_topics(subscription: bytes) -> None:
+def test_a_malformed_subscription_names_no_topics(subscription: bytes) -> None:
     one = Member("a", None, "client", "", 10000, 60000, "consumer", [("range", subscription)], joined=True)
     group = group_of(one)
     group.protocol_type, group.protocol = "consumer", "range"
@@ -116,14 +119,14 @@ def test_without_members_a_generation_is_empty() -> None:
     assert (group.state, group.generation, group.leader, group.protocol) == (GroupState.EMPTY, 1, None, None)
 
 
-def test_who_leads_when_the_leader_goes() -> None:
+def test_a_joined_member_leads_after_the_leader_has_left() -> None:
     group = group_of(member("a"), member("b"), member("c"))
     group.members["b"].joined = False
     group.remove("a")
     assert group.leader == "c", "one that has joined comes first"
 
 
-def test_who_can_agree_with_the_others() -> None:
+def test_a_new_member_must_share_a_protocol_with_the_others() -> None:
     group = group_of(member("a", "range", "sticky"))
     group.check_protocols("consumer", [("sticky", b"")])
     for kind, protocols in (("consumer", []), ("", [("range", b"")]), ("connect", [("range", b"")])):
@@ -147,7 +150,7 @@ def test_a_static_member_that_is_back_fences_its_old_self() -> None:
 
 
 @pytest.mark.parametrize("transactional", [False, True])
-def test_who_may_commit(transactional: bool) -> None:
+def test_only_members_of_the_generation_may_commit(transactional: bool) -> None:
     def may(group: ClassicGroup, member_id: str, instance_id: str | None, generation: int) -> Member | None:
         return group.check_commit(member_id, instance_id, generation, transactional=transactional)
 
@@ -177,7 +180,7 @@ LIKES = st.lists(st.sampled_from(["range", "sticky", "own"]), min_size=1, max_si
 
 
 @given(likes=st.lists(LIKES, min_size=1, max_size=5))
-def test_what_is_chosen_all_know_and_nothing_has_more_votes(likes: list[list[str]]) -> None:
+def test_every_member_supports_the_chosen_protocol_and_none_has_more_votes(likes: list[list[str]]) -> None:
     members = [member(str(number), *protocols) for number, protocols in enumerate(likes)]
     common = set.intersection(*map(set, likes))
     if not common:
@@ -186,3 +189,50 @@ def test_what_is_chosen_all_know_and_nothing_has_more_votes(likes: list[list[str
     votes = [next(name for name in protocols if name in common) for protocols in likes]
     assert chosen in common
     assert votes.count(chosen) == max(votes.count(name) for name in common)
+
+
+names = st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["join", "change", "leave", "assign", "come back"]), names), max_size=20))
+def test_it_knows_what_all_members_support_and_how_much_memory_they_take(steps: list[tuple[str, list[str]]]) -> None:
+    memory = GroupMemory()
+    group = ClassicGroup("g", memory)
+    for number, (what, protocols) in enumerate(steps):
+        first = next(iter(group.members.values()), None)
+        if what == "join":
+            group.add(member(str(number), *protocols))
+        elif first is None:
+            continue
+        elif what == "change":
+            group.change_protocols(first, [(name, bytes(number)) for name in protocols])
+        elif what == "leave":
+            group.remove(first.member_id)
+        elif what == "come back":
+            group.replace(first.member_id, f"again-{number}")
+        else:
+            group.state = GroupState.COMPLETING_REBALANCE
+            group.assign({first.member_id: bytes(number), "nobody": bytes(1000)})
+        everyone = list(group.members.values())
+        assert memory.used == group.memory.used == sum(one.size + len(one.assignment) for one in everyone)
+        common = set.intersection(*({name for name, _ in one.protocols} for one in everyone)) if everyone else set()
+        for name in "abcd":
+            if not everyone or name in common:
+                group.check_protocols("consumer", [(name, b"")])
+            else:
+                with pytest.raises(InconsistentGroupProtocolException, match="agree on"):
+                    group.check_protocols("consumer", [(name, b"")])
+
+
+def test_assignments_that_are_too_large_change_nothing() -> None:
+    group = ClassicGroup("g", GroupMemory(10_000))
+    group.add(member("a"))
+    group.state = GroupState.COMPLETING_REBALANCE
+    before = group.memory.used
+    with pytest.raises(GroupMaxSizeReachedException, match="at most 10000 bytes"):
+        group.assign({"a": bytes(10_000)})
+    assert (group.state, group.memory.used, group.members["a"].assignment) == (
+        GroupState.COMPLETING_REBALANCE,
+        before,
+        b"",
+    )

@@ -74,22 +74,22 @@ class TestOffsets:
     def test_members_keep_the_offsets_of_what_they_consume(self) -> None:
         assert expired(group_of("a"), a=offset(0), b=offset(EXPIRED), c=offset(KEPT)) == ["b"]
 
-    def test_nothing_expires_while_nobody_knows_what_is_consumed(self) -> None:
+    def test_nothing_expires_while_the_subscription_is_unknown(self) -> None:
         assert expired(group_of("a", protocol_type="connect"), b=offset(0)) == []
         group = group_of("a")
         group.prepare_rebalance()
         assert expired(group, b=offset(0)) == []
         group = group_of("a")
-        group.members["m"].protocols = [("range", b"garbage")]
+        group.change_protocols(group.members["m"], [("range", b"garbage")])
         assert expired(group, b=offset(0)) == []
 
     def test_what_the_client_said_counts_more(self) -> None:
         assert expired(ClassicGroup("g"), a=offset(0, NOW + 1), b=offset(NOW, NOW)) == ["b"]
 
     def test_the_times_of_a_commit(self) -> None:
-        told: CommittedPartition = OffsetCommitRequestPartition(0, 7, committed_metadata=None)
-        assert OffsetAndMetadata.of(told, NOW) == offset(NOW)
-        assert OffsetAndMetadata.of(told, NOW, RETENTION) == offset(NOW, NOW + RETENTION)
+        partition: CommittedPartition = OffsetCommitRequestPartition(0, 7, committed_metadata=None)
+        assert OffsetAndMetadata.of(partition, NOW) == offset(NOW)
+        assert OffsetAndMetadata.of(partition, NOW, RETENTION) == offset(NOW, NOW + RETENTION)
 
 
 @pytest.mark.parametrize("state", TransactionState)
@@ -123,7 +123,7 @@ async def commit(client: RawClient, *topics: str) -> None:
 
 
 @pytest.mark.parametrize("stored", [False, True])
-async def test_a_group_whose_offsets_expire_is_gone_and_stays_so(stored: bool, tmp_path: Path) -> None:
+async def test_a_group_whose_offsets_expire_is_removed_for_good(stored: bool, tmp_path: Path) -> None:
     clock = ManualClock()
     directory = tmp_path if stored else None
     async with EmbeddedCluster(configs=CONFIGS, clock=clock, data_dir=directory) as cluster:

@@ -1,8 +1,9 @@
-"""Groups in virtual time: who waits for whom, and for how long."""
+"""Groups in virtual time: which members wait for which, and for how long."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.coordinators import group_memory
 from aioproducer.broker.coordinators.classic_group import ClassicGroup, GroupState, Member
 from aioproducer.broker.coordinators.group_coordinator import GroupCoordinator, Joining
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
@@ -31,12 +33,12 @@ class Client:
         self.member_id = ""
         self.generation = -1
         self.leads = False
-        self.asked = 0
+        self.requests = 0
         self.answers: list[tuple[str, ErrorCode]] = []
         self.assignment: bytes | None = None
 
     def join(self, *, known: bool = True) -> None:
-        self.asked += 1
+        self.requests += 1
         protocols = [("range", self.name.encode())]
         member = Member(
             self.member_id, self.instance_id, self.name, "", SESSION_MS, REBALANCE_MS, "consumer", protocols
@@ -59,7 +61,7 @@ class Client:
         self.join()
 
     def sync(self, **assignments: bytes) -> None:
-        self.asked += 1
+        self.requests += 1
         self.groups.sync(
             "g", self.generation, self.member_id, self.instance_id, ("consumer", "range"), assignments, self._synced
         )
@@ -119,7 +121,7 @@ async def test_a_group_of_two(world: World) -> None:
 
 
 @virtual
-async def test_who_is_silent_for_its_session_is_gone(world: World) -> None:
+async def test_a_member_silent_for_its_session_timeout_is_removed(world: World) -> None:
     groups = make()
     first, second = two_members(groups)
     await asyncio.sleep(SESSION_MS / 1000 - 1)
@@ -132,7 +134,7 @@ async def test_who_is_silent_for_its_session_is_gone(world: World) -> None:
 
 
 @virtual
-async def test_who_does_not_rejoin_in_time_is_left_behind(world: World) -> None:
+async def test_a_member_that_does_not_rejoin_in_time_is_removed(world: World) -> None:
     groups = make()
     first, second = two_members(groups)
     third = Client(groups, "c")
@@ -213,7 +215,7 @@ async def test_what_cannot_be_joined(world: World) -> None:
 
 
 @virtual
-async def test_a_client_that_leaves_before_it_is_told_its_id_holds_up_nobody(world: World) -> None:
+async def test_a_client_that_disconnects_before_it_gets_its_id_delays_no_rebalance(world: World) -> None:
     groups = make()
     first, ghost = Client(groups, "a"), Client(groups, "b")
     first.enter()
@@ -242,7 +244,7 @@ async def test_a_static_member_that_leaves_while_it_joins_stays_and_is_answered_
 
 
 @virtual
-async def test_a_group_has_so_many_members_and_static_ones_come_back(world: World) -> None:
+async def test_a_group_refuses_members_beyond_its_limit_but_static_ones_come_back(world: World) -> None:
     groups = make(group_max_size=2)
     first, second, third = Client(groups, "a"), Client(groups, "b", instance_id="i"), Client(groups, "c")
     first.enter()
@@ -267,19 +269,21 @@ async def test_only_empty_groups_are_deleted(world: World) -> None:
 
 
 @virtual
-async def test_who_never_comes_back_with_its_id_holds_up_nobody_for_long(world: World) -> None:
+async def test_a_client_that_never_returns_with_its_id_delays_others_only_briefly(world: World) -> None:
     groups = make()
     first, second = Client(groups, "a"), Client(groups, "b")
-    second.join()  # is told its id, and is not seen again
     first.enter()
-    assert first.generation == -1
-    await asyncio.sleep(SESSION_MS / 1000 + 1)
+    first.sync(**{first.member_id: b"all"})
+    second.join()  # receives its id, and is not seen again
+    first.join()
     assert first.generation == 1
+    await asyncio.sleep(SESSION_MS / 1000 + 1)
+    assert first.generation == 2
     groups.close()
 
 
 @virtual
-async def test_who_joins_again_while_it_waits_is_answered_for_both(world: World) -> None:
+async def test_a_member_that_joins_again_while_it_waits_gets_both_answers(world: World) -> None:
     groups = make()
     first, second = Client(groups, "a"), Client(groups, "b")
     first.enter()
@@ -290,7 +294,7 @@ async def test_who_joins_again_while_it_waits_is_answered_for_both(world: World)
     second.member_id = waiting
     first.join()
     assert (second.answers[-1], second.generation) == (("join", ErrorCode.NONE), 2)
-    assert len(second.answers) == second.asked
+    assert len(second.answers) == second.requests
     groups.close()
 
 
@@ -320,14 +324,97 @@ async def play(world: World, *, actions: list[tuple[int, str]]) -> None:
                 leaders.setdefault(one.generation, set()).add(one.name)
         assert all(len(names) == 1 for names in leaders.values()), "one leader in a generation"
     await asyncio.sleep(3600)
-    assert [len(client.answers) for client in clients] == [client.asked for client in clients], "each asked, each told"
+    assert [len(client.answers) for client in clients] == [client.requests for client in clients], (
+        "each request was answered"
+    )
     group = groups.group("g")
     assert (group.state, group.members) == (GroupState.EMPTY, {}), "all sessions have ended"
     assert not groups._timers
 
 
 @given(actions=ACTIONS)
-def test_whatever_members_do_everyone_is_answered_once_and_in_the_end_nobody_is_left(
+def test_every_request_of_members_is_answered_once_and_in_the_end_none_is_left(
     actions: list[tuple[int, str]],
 ) -> None:
     play(actions=actions)
+
+
+class TestMemory:
+    """What members send stays until their sessions end, so it is bounded for all groups together."""
+
+    @virtual
+    async def test_a_client_without_an_id_takes_little_whatever_it_sends(self, world: World) -> None:
+        groups = make()
+        protocols = [("range", bytes(1_000_000))]
+        for number in range(3):
+            member = Member("", None, "c", "", SESSION_MS, REBALANCE_MS, "consumer", protocols)
+            groups.join(Joining(f"g{number}", member, True), lambda group, member, code: None)
+        assert groups._memory.used < 10_000
+        del member
+        assert not [one for one in gc.get_referrers(protocols) if isinstance(one, Member)]
+        await asyncio.sleep(SESSION_MS / 1000 + 1)
+        assert groups._memory.used == 0
+
+    @virtual
+    async def test_without_room_nobody_joins_and_a_leader_cannot_assign(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(group_memory, "MOST_OF_GROUP", 20_000)
+        groups = make()
+        first, second = two_members(groups)
+        first.join()
+        second.join()
+        codes = []
+        for size in (20_000, 100):
+            first.sync(**{first.member_id: bytes(size)})
+            codes.append(first.answers[-1])
+        assert codes == [("sync", ErrorCode.UNKNOWN_SERVER_ERROR), ("sync", ErrorCode.NONE)]
+        third = Client(groups, "c" * 30_000)
+        third.join()
+        assert third.answers == [("join", ErrorCode.GROUP_MAX_SIZE_REACHED)]
+        assert first.leave() is second.leave() is ErrorCode.NONE
+        assert groups._memory.used == 0
+
+
+@virtual
+async def test_a_static_member_that_is_back_before_the_assignment_gets_one(world: World) -> None:
+    groups = make()
+    first, second = Client(groups, "a", instance_id="a"), Client(groups, "b", instance_id="b")
+    first.join()
+    second.join()
+    first.join()
+    assert (first.generation, second.generation) == (2, 2)
+    back = Client(groups, "b", instance_id="b")
+    back.join()
+    first.sync(**{first.member_id: b"1", second.member_id: b"2"})
+    assert first.answers[-1] == ("sync", ErrorCode.REBALANCE_IN_PROGRESS)
+    first.join()
+    assert (first.generation, back.generation) == (3, 3)
+    back.sync()
+    first.sync(**{first.member_id: b"1", back.member_id: b"2"})
+    assert (first.assignment, back.assignment) == (b"1", b"2")
+
+
+@virtual
+async def test_an_empty_group_does_not_wait_for_who_has_only_asked_for_an_id(world: World) -> None:
+    groups = make()
+    for _ in range(2):  # not only the first time in its life
+        Client(groups, "silent").join()
+        honest = Client(groups, "honest")
+        honest.enter()
+        assert honest.answers[-1] == ("join", ErrorCode.NONE)
+        assert honest.leave() is ErrorCode.NONE
+        await asyncio.sleep(0.1)
+        assert groups.group("g").state is GroupState.EMPTY
+
+
+@virtual
+async def test_the_first_rebalance_of_an_empty_group_is_delayed_each_time(world: World) -> None:
+    groups = make(group_initial_rebalance_delay_ms=3000)
+    for _ in range(2):
+        client = Client(groups, "a")
+        client.enter()
+        assert len(client.answers) == 1
+        await asyncio.sleep(3.1)
+        assert client.answers[-1] == ("join", ErrorCode.NONE)
+        assert client.leave() is ErrorCode.NONE

@@ -18,8 +18,8 @@ from tests.broker.batches import make_batch
 from tests.broker.raw_client import RawClient
 
 
-class Told(Faults):
-    """Goes wrong as told."""
+class ScriptedFaults(Faults):
+    """Faults that a test sets."""
 
     def __init__(self) -> None:
         self.appends: list[AppendFault | None] = []
@@ -57,12 +57,12 @@ class Told(Faults):
 
 
 @pytest.fixture
-def faults() -> Told:
-    return Told()
+def faults() -> ScriptedFaults:
+    return ScriptedFaults()
 
 
 @pytest.fixture
-async def cluster(faults: Told) -> AsyncIterator[EmbeddedCluster]:
+async def cluster(faults: ScriptedFaults) -> AsyncIterator[EmbeddedCluster]:
     async with EmbeddedCluster(faults=faults) as cluster:
         cluster.create_topic("t")
         yield cluster
@@ -80,7 +80,9 @@ def values(cluster: EmbeddedCluster) -> list[bytes | None]:
     return [record.value for record in cluster.log("t").records()]
 
 
-async def test_an_append_is_refused_or_denied(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_an_append_is_refused_or_denied(
+    cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults
+) -> None:
     faults.appends = [
         AppendFault(ErrorCode.NOT_ENOUGH_REPLICAS, appended=False),
         AppendFault(ErrorCode.REQUEST_TIMED_OUT, appended=True),
@@ -95,7 +97,7 @@ async def test_an_append_is_refused_or_denied(cluster: EmbeddedCluster, client: 
     assert (await produce(cluster, client, b"c"))[1].base_offset == 1
 
 
-async def test_a_partition_is_left_out(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_a_partition_is_left_out(cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults) -> None:
     faults.left_out = 1
     data = TopicProduceData("t", cluster.topic("t").id, [PartitionProduceData(0, make_batch(b"a"))])
     (topic,) = (await client.request(ProduceRequest(acks=-1, topic_data=[data]), 13)).responses
@@ -104,13 +106,15 @@ async def test_a_partition_is_left_out(cluster: EmbeddedCluster, client: RawClie
     assert (await produce(cluster, client, b"b"))[1].base_offset == 1
 
 
-async def test_throttling(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_throttling(cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults) -> None:
     assert (await produce(cluster, client, b"a"))[0].throttle_time_ms == 0
     faults.throttle = 250
     assert (await produce(cluster, client, b"b"))[0].throttle_time_ms == 250
 
 
-async def test_metadata_that_is_missing_or_old(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+async def test_metadata_that_is_missing_or_old(
+    cluster: EmbeddedCluster, client: RawClient, faults: ScriptedFaults
+) -> None:
     async def described() -> Any:
         (topic,) = (await client.request(MetadataRequest([MetadataRequestTopic(name="t")]), 12)).topics
         return topic
@@ -129,7 +133,7 @@ async def test_metadata_that_is_missing_or_old(cluster: EmbeddedCluster, client:
     assert (topic.error_code, topic.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
 
 
-async def test_a_coordinator_does_nothing(client: RawClient, faults: Told) -> None:
+async def test_a_coordinator_does_nothing(client: RawClient, faults: ScriptedFaults) -> None:
     faults.coordinator_code = ErrorCode.CONCURRENT_TRANSACTIONS
     codes = [(await client.request(InitProducerIdRequest(key, 1000), 4)).error_code for key in ("x", "y")]
     assert codes == [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE]
@@ -137,7 +141,7 @@ async def test_a_coordinator_does_nothing(client: RawClient, faults: Told) -> No
     assert (await client.request(InitProducerIdRequest("x", 1000), 4)).producer_epoch == 0
 
 
-async def test_by_default_nothing_goes_wrong() -> None:
+async def test_there_are_no_faults_by_default() -> None:
     async with EmbeddedCluster() as cluster:
         partition = cluster.create_topic("t").partitions[0]
         assert NO_FAULTS.on_append(0, partition, RecordBatch(make_batch(b"a")), None) is None

@@ -100,7 +100,7 @@ def _logged() -> Iterator[deque[str]]:
 
 
 def fuzz(seconds: float, seed: int, found: Fuzzed, progress: Callable[[Fuzzed], object] = lambda found: None) -> None:
-    """Attacks one broker after the other, each with a seed of its own, until so many seconds are over."""
+    """Attacks one broker after the other, each with its own seed, for a number of seconds."""
     until = time.monotonic() + seconds
     for name in cycle(BROKERS):
         fuzz_broker(name, seed, found, until=until)
@@ -111,7 +111,7 @@ def fuzz(seconds: float, seed: int, found: Fuzzed, progress: Callable[[Fuzzed], 
 
 
 def fuzz_broker(name: str, seed: int, found: Fuzzed, *, requests: int = LIFE, until: float = math.inf) -> None:
-    """Attacks one of :data:`BROKERS` with so many requests."""
+    """Attacks one of :data:`BROKERS` with a number of requests."""
     with asyncio.Runner(loop_factory=MeasuredLoop) as runner:
         runner.run(_fuzz_broker(name, seed, requests, until, found))
 

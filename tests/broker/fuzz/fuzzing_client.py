@@ -30,7 +30,7 @@ from .random_batches import RandomBatches
 from .random_requests import RandomRequests
 
 JUDGED = "judged"
-"""A topic that random requests do not name: what is in it was accepted from :meth:`FuzzingClient.send_batch`."""
+"""A topic that random requests do not name: its records were accepted from :meth:`FuzzingClient.send_batch`."""
 
 PATIENCE = 30.0
 """Seconds after which the broker is taken to be stopped."""
@@ -50,8 +50,8 @@ class _Connection:
         self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if logs_in:
-            self.ask(SaslHandshakeRequest("PLAIN"), 1)
-            self.ask(SaslAuthenticateRequest(f"\0alice\0{PASSWORD}".encode()), 2)
+            self.request(SaslHandshakeRequest("PLAIN"), 1)
+            self.request(SaslAuthenticateRequest(f"\0alice\0{PASSWORD}".encode()), 2)
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +82,7 @@ class _Connection:
             data += chunk
         return bytes(data)
 
-    def ask(self, request: Request, version: int) -> Any:
+    def request(self, request: Request, version: int) -> Any:
         """The broker's response; raises :class:`WrongAnswer` if none comes."""
         self.send(b"".join(encode_request(request, version=version, correlation_id=1, client_id="honest")))
         frame = self.receive(PATIENCE)
@@ -168,7 +168,7 @@ class FuzzingClient:
             self.accepted += 1
             partition = FetchPartition(0, fetch_offset=produced.base_offset, partition_max_bytes=1)
             request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[FetchTopic(JUDGED, partitions=[partition])])
-            response = connection.ask(request, _FETCH)
+            response = connection.request(request, _FETCH)
             if not response.throttle_time_ms:  # a random quota leaves records out
                 (fetched,) = response.responses[0].partitions
                 _read(bytes(fetched.records or b""), produced.base_offset)
@@ -177,7 +177,7 @@ class FuzzingClient:
         """Asks as an honest client does. Raises :class:`WrongAnswer` unless it is answered."""
         self.last = b""
         with _Connection(self._port, logs_in=self._logs_in) as connection:
-            if not connection.ask(MetadataRequest([]), _METADATA).brokers:
+            if not connection.request(MetadataRequest([]), _METADATA).brokers:
                 raise WrongAnswer("Metadata without a broker")
             _produce(connection, make_batch(b"honest"))
 
@@ -192,7 +192,7 @@ class FuzzingClient:
 
 def _produce(connection: _Connection, batch: bytes) -> Any:
     data = TopicProduceData(JUDGED, partition_data=[PartitionProduceData(0, batch)])
-    return connection.ask(ProduceRequest(acks=-1, timeout_ms=5_000, topic_data=[data]), _PRODUCE)
+    return connection.request(ProduceRequest(acks=-1, timeout_ms=5_000, topic_data=[data]), _PRODUCE)
 
 
 def _read(data: bytes, offset: int) -> None:

@@ -1,4 +1,4 @@
-"""Record batches that are right or a little wrong, whose checksum is right: so all of what is in them is looked at."""
+"""Record batches with a right checksum and right or slightly wrong contents, so that a broker reads all of them."""
 
 from __future__ import annotations
 

@@ -83,9 +83,9 @@ def test_an_honest_request_without_an_answer_is_found(monkeypatch: pytest.Monkey
     monkeypatch.setattr(fuzzing_client, "PATIENCE", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         client = FuzzingClient(silent.getsockname()[1], 1)
-        for ask in list[Callable[[], Any]]([client.is_served, client.send_batch]):
+        for check in list[Callable[[], Any]]([client.is_served, client.send_batch]):
             with pytest.raises(WrongAnswer, match="got no answer"):
-                ask()
+                check()
 
 
 def test_the_page_has_the_figures() -> None:

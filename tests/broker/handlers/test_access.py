@@ -23,6 +23,7 @@ from aioproducer.acls import (
 )
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.authorization.authorizer import STANDARD, Client
+from aioproducer.broker.handlers import delete_acls
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,
@@ -32,6 +33,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     TransactionalIdAuthorizationException,
 )
+from aioproducer.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
@@ -70,7 +72,7 @@ def denials(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "aioproducer.broker.handlers.access"]
 
 
-async def test_what_is_denied_is_logged_once_a_request(
+async def test_denials_are_logged_once_a_request(
     cluster: EmbeddedCluster, client: RawClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -189,7 +191,7 @@ class TestRevokedInTheMiddle:
 
 
 class TestIdempotentProducer:
-    async def test_whoever_may_write_to_some_topic_gets_a_producer_id(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_client_that_may_write_to_some_topic_gets_a_producer_id(self, cluster: EmbeddedCluster) -> None:
         cluster.create_acls(may(TOPIC, "t", WRITE))
         async with KafkaProducer(**alice(cluster)) as producer:
             assert (await producer.send("t", b"x", partition=0)).offset == 0
@@ -197,7 +199,7 @@ class TestIdempotentProducer:
                 await producer.send("other", b"x")
         assert [topic.name for topic in cluster.topics] == ["t"]
 
-    async def test_a_topic_is_created_for_whoever_may(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_topic_is_created_for_clients_that_may_create_it(self, cluster: EmbeddedCluster) -> None:
         prefixed = {"pattern_type": PatternType.PREFIXED}
         cluster.create_acls(may(TOPIC, "new-", WRITE, **prefixed), may(TOPIC, "new-", AclOperation.CREATE, **prefixed))
         async with KafkaProducer(**alice(cluster)) as producer:
@@ -227,10 +229,10 @@ async def test_acls_are_kept_in_the_data_directory(tmp_path: Path) -> None:
         assert cluster.acls == wanted
         client = await RawClient.connect(cluster.bootstrap_servers)
         await log_in(client)
-        ask = MetadataRequest([MetadataRequestTopic(name="a·b")], allow_auto_topic_creation=False)
-        assert (await client.request(ask, 12)).topics[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        request = MetadataRequest([MetadataRequestTopic(name="a·b")], allow_auto_topic_creation=False)
+        assert (await client.request(request, 12)).topics[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         cluster.create_acls(may(TOPIC, "a·b", READ))
-        assert (await client.request(ask, 12)).topics[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert (await client.request(request, 12)).topics[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
         await client.close()
 
 
@@ -241,11 +243,11 @@ class Late:
         loop = asyncio.get_running_loop()
         self.ready: dict[str, asyncio.Future[None]] = {listener: loop.create_future() for listener in listeners}
         self.started: list[int] = []
-        self.asked = asyncio.Event()
+        self.called = asyncio.Event()
 
     def start(self, node_id: int, listeners: Collection[str]) -> Mapping[str, Awaitable[object]]:
         self.started.append(node_id)
-        self.asked.set()
+        self.called.set()
         return self.ready
 
     def authorize(self, client: Client, operation: AclOperation, kind: ResourceType, name: str) -> bool:
@@ -263,7 +265,7 @@ TWO = {
 
 
 async def answers(address: tuple[str, int]) -> bool:
-    """Whether somebody lets clients in. The system makes connections before that."""
+    """Whether the node admits clients. The system completes connections before that."""
     client = await RawClient.connect(":".join(map(str, address)))
     try:
         async with asyncio.timeout(0.2):
@@ -280,7 +282,7 @@ class TestStart:
         late = Late(["LATE"])
         cluster = EmbeddedCluster(configs=TWO, authorizer=late)
         starting = asyncio.create_task(cluster.start())
-        await late.asked.wait()
+        await late.called.wait()
         assert await answers(cluster.listener(0, "EARLY"))
         assert not await answers(cluster.listener(0, "LATE"))
         assert not starting.done()
@@ -301,7 +303,7 @@ class TestStart:
         late = Late(["EARLY", "LATE"])
         cluster = EmbeddedCluster(2, configs=TWO, authorizer=late)
         starting = asyncio.create_task(cluster.start())
-        await late.asked.wait()
+        await late.called.wait()
         late.ready["LATE"].set_exception(ConfigException("no rules"))
         with pytest.raises(ConfigException, match="no rules"):
             await starting
@@ -315,7 +317,7 @@ class TestStart:
         late = Late(["LATE"])
         cluster = EmbeddedCluster(configs=TWO, authorizer=late)
         starting = asyncio.create_task(cluster.start())
-        await late.asked.wait()
+        await late.called.wait()
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
@@ -327,7 +329,7 @@ class TestStart:
         late = Late(["LATE"])
         cluster = EmbeddedCluster(configs=TWO, authorizer=late)
         starting = asyncio.create_task(cluster.start())
-        await late.asked.wait()
+        await late.called.wait()
         protocols = TWO["listener.security.protocol.map"] + ",NEW:PLAINTEXT"
         cluster.alter_broker_configs(
             {"listeners": TWO["listeners"] + ",NEW://:0", "listener.security.protocol.map": protocols}, node_id=0
@@ -376,3 +378,22 @@ async def test_kafkas_own_tool_allows_and_denies(cluster: EmbeddedCluster, java_
     assert "host=10.0.0.1, operation=READ, permissionType=DENY" in listed
     await root.acls("--remove", "--force", "--topic", "orders")
     assert [one.name for one in cluster.acls] == [CLUSTER_NAME, "ord"]
+
+
+STANDING = {"authorizer.class.name": STANDARD, "super.users": "User:ANONYMOUS"}
+
+
+async def test_the_filters_of_a_request_are_compared_with_so_many_acls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delete_acls, "MOST_COMPARED", 4)
+    async with EmbeddedCluster(configs=STANDING) as cluster:
+        cluster.create_acls(*(may(ResourceType.TOPIC, name, AclOperation.READ) for name in "abc"))
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        all_of_b = DeleteAclsFilter(ResourceType.TOPIC, "b", PatternType.ANY, None, None, 1, 1)
+        elsewhere = DeleteAclsFilter(ResourceType.TOPIC, None, PatternType.ANY, None, "10.0.0.1", 1, 1)
+        request = DeleteAclsRequest([*[all_of_b] * 4, elsewhere, elsewhere, elsewhere, all_of_b])
+        results = (await client.request(request, 3)).filter_results
+        await client.close()
+        codes = [ErrorCode(result.error_code) for result in results]
+        assert codes == [ErrorCode.NONE] * 6 + [ErrorCode.POLICY_VIOLATION] * 2
+        assert [len(result.matching_acls) for result in results] == [1, *[0] * 7]
+        assert [acl.name for acl in cluster.acls] == ["a", "c"]

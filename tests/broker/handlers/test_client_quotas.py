@@ -28,8 +28,8 @@ def altered(entity: dict[str, str | None], ops: Ops) -> EntryData:
 async def alter(client: RawClient, *entries: EntryData, version: int = 1, validate_only: bool = False) -> list[Any]:
     response = await client.request(AlterClientQuotasRequest(list(entries), validate_only), version)
     # As in Kafka, an entity that is there twice is answered once.
-    told = {frozenset((part.entity_type, part.entity_name) for part in entry.entity) for entry in entries}
-    assert len(response.entries) == len(told)
+    entities = {frozenset((part.entity_type, part.entity_name) for part in entry.entity) for entry in entries}
+    assert len(response.entries) == len(entities)
     return [ErrorCode(entry.error_code) for entry in response.entries]
 
 
@@ -45,20 +45,20 @@ async def describe(client: RawClient, *components: ComponentData, version: int =
     ]
 
 
-@pytest.mark.parametrize("version", [0, 1])
-async def test_what_is_set_is_told(client: RawClient, version: int) -> None:
-    assert await alter(
-        client,
-        altered({"user": "a", "client-id": None}, {"producer_byte_rate": 1000, "request_percentage": 12.5}),
-        altered({"ip": "127.0.0.9"}, {"connection_creation_rate": 7}),
-        version=version,
-    ) == [ErrorCode.NONE, ErrorCode.NONE]
-    assert await describe(client, version=version) == [
-        ({"client-id": None, "user": "a"}, {"producer_byte_rate": 1000, "request_percentage": 12.5}),
-        ({"ip": "127.0.0.9"}, {"connection_creation_rate": 7}),
-    ]
-    await alter(client, altered({"ip": "127.0.0.9"}, {"connection_creation_rate": None}), version=version)
-    assert await describe(client, ComponentData("ip", 2, None), version=version) == []
+async def test_quotas_that_are_set_are_described(client: RawClient) -> None:
+    for version in (0, 1):
+        assert await alter(
+            client,
+            altered({"user": "a", "client-id": None}, {"producer_byte_rate": 1000, "request_percentage": 12.5}),
+            altered({"ip": "127.0.0.9"}, {"connection_creation_rate": 7}),
+            version=version,
+        ) == [ErrorCode.NONE, ErrorCode.NONE]
+        assert await describe(client, version=version) == [
+            ({"client-id": None, "user": "a"}, {"producer_byte_rate": 1000, "request_percentage": 12.5}),
+            ({"ip": "127.0.0.9"}, {"connection_creation_rate": 7}),
+        ]
+        await alter(client, altered({"ip": "127.0.0.9"}, {"connection_creation_rate": None}), version=version)
+        assert await describe(client, ComponentData("ip", 2, None), version=version) == []
 
 
 @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
@@ -96,3 +96,16 @@ async def test_a_filter_that_is_none(client: RawClient) -> None:
     response = await client.request(DescribeClientQuotasRequest([ComponentData("user", 0, None)]), 1)
     assert response.error_code == ErrorCode.INVALID_REQUEST
     assert response.entries is None
+
+
+async def test_listeners_hear_of_a_request_once(cluster: EmbeddedCluster, client: RawClient) -> None:
+    """Each looks at all quotas, so to call them for each of thousands of entities would take minutes."""
+    heard: list[int] = []
+    quotas = cluster._state.client_quotas
+    quotas.listeners.add(lambda: heard.append(len(quotas.ip_rates()[1])))
+    entries = [altered({"ip": f"10.0.0.{number}"}, {"connection_creation_rate": 5}) for number in range(200)]
+    assert set(await alter(client, *entries)) == {ErrorCode.NONE}
+    assert heard == [200]
+    await alter(client, *entries, validate_only=True)
+    assert heard == [200]
+    assert len(await describe(client)) == 200

@@ -24,28 +24,28 @@ async def describe(client: RawClient, kind: int, name: str, *keys: str, version:
     return result
 
 
-@pytest.mark.parametrize("version", range(1, 5))
-async def test_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+async def test_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.create_topic("t", configs={"cleanup.policy": "compact", WINDOW: 20})
-    result = await describe(client, TOPIC, "t", version=version, include_synonyms=True)
-    told = {config.name: config for config in result.configs}
-    assert set(told) == set(TOPIC_CONFIGS)
-    assert not any(config.read_only or config.is_sensitive for config in result.configs)
-    window = told[WINDOW]
-    assert (window.value, window.config_source) == ("20", 1)
-    assert [(synonym.name, synonym.value, synonym.source) for synonym in window.synonyms] == [
-        (WINDOW, "20", 1),
-        (f"log.{WINDOW}", "5", 5),
-    ]
-    assert (told["cleanup.policy"].value, told["cleanup.policy"].config_source) == ("compact", 1)
-    assert (told["preallocate"].value, told["preallocate"].config_source) == ("false", 5)
-    if version >= 3:
-        types = [told[name].config_type for name in ("preallocate", "compression.type", WINDOW, "retention.ms")]
-        assert types == [1, 2, 3, 5]
-        assert [told[name].config_type for name in ("min.cleanable.dirty.ratio", "cleanup.policy")] == [6, 7]
+    for version in range(1, 5):
+        result = await describe(client, TOPIC, "t", version=version, include_synonyms=True)
+        configs = {config.name: config for config in result.configs}
+        assert set(configs) == set(TOPIC_CONFIGS)
+        assert not any(config.read_only or config.is_sensitive for config in result.configs)
+        window = configs[WINDOW]
+        assert (window.value, window.config_source) == ("20", 1)
+        assert [(synonym.name, synonym.value, synonym.source) for synonym in window.synonyms] == [
+            (WINDOW, "20", 1),
+            (f"log.{WINDOW}", "5", 5),
+        ]
+        assert (configs["cleanup.policy"].value, configs["cleanup.policy"].config_source) == ("compact", 1)
+        assert (configs["preallocate"].value, configs["preallocate"].config_source) == ("false", 5)
+        if version >= 3:
+            types = [configs[name].config_type for name in ("preallocate", "compression.type", WINDOW, "retention.ms")]
+            assert types == [1, 2, 3, 5]
+            assert [configs[name].config_type for name in ("min.cleanable.dirty.ratio", "cleanup.policy")] == [6, 7]
 
 
-async def test_synonyms_and_documentation_only_for_who_wants_them(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_synonyms_and_documentation_only_on_request(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.create_topic("t")
     result = await describe(client, TOPIC, "t")
     assert all(config.synonyms == [] and config.documentation is None for config in result.configs)
@@ -54,27 +54,27 @@ async def test_synonyms_and_documentation_only_for_who_wants_them(cluster: Embed
     assert without_effect == TOPIC_CONFIGS_WITHOUT_EFFECT
 
 
-async def test_only_the_configs_asked_for(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_only_the_requested_configs_are_described(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.create_topic("t")
     result = await describe(client, TOPIC, "t", "retention.ms", "no.such")
     assert [config.name for config in result.configs] == ["retention.ms"]
 
 
 @pytest.mark.parametrize("cluster", [{"nodes": 2, "configs": {"num.partitions": 3}}], indirect=True)
-async def test_a_node_tells_its_own(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_a_node_describes_its_own_configs(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.alter_broker_configs({"log.retention.bytes": 1000}, node_id=0)
     cluster.alter_broker_configs({"log.retention.bytes": 2000, "message.max.bytes": 7000})
     result = await describe(client, BROKER, "0", include_synonyms=True)
-    told = {config.name: (config.value, config.config_source, config.read_only) for config in result.configs}
-    assert set(told) == set(BROKER_CONFIGS)
-    assert told["num.partitions"] == ("3", 4, True)
-    assert told["log.retention.bytes"] == ("1000", 2, False)
-    assert told["message.max.bytes"] == ("7000", 3, False)
-    assert {name for name in told if not told[name][2]} == DYNAMIC_BROKER_CONFIGS
+    configs = {config.name: (config.value, config.config_source, config.read_only) for config in result.configs}
+    assert set(configs) == set(BROKER_CONFIGS)
+    assert configs["num.partitions"] == ("3", 4, True)
+    assert configs["log.retention.bytes"] == ("1000", 2, False)
+    assert configs["message.max.bytes"] == ("7000", 3, False)
+    assert {name for name in configs if not configs[name][2]} == DYNAMIC_BROKER_CONFIGS
 
     result = await describe(client, BROKER, "")
-    told = {config.name: (config.value, config.config_source, config.read_only) for config in result.configs}
-    assert told == {"log.retention.bytes": ("2000", 3, False), "message.max.bytes": ("7000", 3, False)}
+    configs = {config.name: (config.value, config.config_source, config.read_only) for config in result.configs}
+    assert configs == {"log.retention.bytes": ("2000", 3, False), "message.max.bytes": ("7000", 3, False)}
 
 
 @pytest.mark.parametrize("cluster", [{"nodes": 2, "old_nodes": [1]}], indirect=True)
@@ -88,7 +88,7 @@ async def test_an_old_node_knows_the_window_only_from_the_topic(cluster: Embedde
     assert (config.value, config.config_source) == ("20", 1)
 
 
-async def test_no_logger_has_a_level_that_is_told(client: RawClient) -> None:
+async def test_no_logger_has_a_described_level(client: RawClient) -> None:
     result = await describe(client, BROKER_LOGGER, "0")
     assert (result.error_code, result.configs) == (ErrorCode.NONE, [])
 
@@ -106,7 +106,7 @@ async def test_no_logger_has_a_level_that_is_told(client: RawClient) -> None:
         (0, "", ErrorCode.INVALID_REQUEST),
     ],
 )
-async def test_what_has_no_configs(client: RawClient, kind: int, name: str, code: ErrorCode) -> None:
+async def test_resources_without_configs(client: RawClient, kind: int, name: str, code: ErrorCode) -> None:
     result = await describe(client, kind, name)
     assert (result.error_code, result.configs) == (code, [])
     assert result.error_message

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +17,7 @@ from aioproducer.broker.requests import long_work
 from aioproducer.broker.requests.response_memory import SIZE
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, PartitionData
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.record_batch import RecordBatch, read_batches
@@ -66,19 +67,19 @@ def values(records: Any) -> list[bytes | None]:
     return [record.value for batch in read_batches(records) for record in batch.records()]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_read_in_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+async def test_read_in_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
     append(cluster, b"a", b"b")
     append(cluster, b"c")
     append(cluster, b"d", partition=1)
-    response = await client.request(fetch(cluster, 2, 0), version)
-    (topic,) = response.responses
-    assert (topic.topic == "t") if version < 13 else (topic.topic_id == cluster.topic("t").id)
-    first, second = topic.partitions
-    assert (first.error_code, first.high_watermark, first.last_stable_offset) == (ErrorCode.NONE, 3, 3)
-    assert first.log_start_offset == (0 if version >= 5 else -1)
-    assert values(first.records) == [b"c"]
-    assert values(second.records) == [b"d"]
+    for version in VERSIONS:
+        response = await client.request(fetch(cluster, 2, 0), version)
+        (topic,) = response.responses
+        assert (topic.topic == "t") if version < 13 else (topic.topic_id == cluster.topic("t").id)
+        first, second = topic.partitions
+        assert (first.error_code, first.high_watermark, first.last_stable_offset) == (ErrorCode.NONE, 3, 3)
+        assert first.log_start_offset == (0 if version >= 5 else -1)
+        assert values(first.records) == [b"c"]
+        assert values(second.records) == [b"d"]
 
 
 async def test_at_the_end_there_is_nothing(cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -167,7 +168,7 @@ class TestMemory:
             await asyncio.sleep(0)
         assert memory.left == SIZE
 
-    async def test_whoever_finds_little_left_goes_on_batch_by_batch(
+    async def test_a_fetch_that_finds_little_memory_left_continues_batch_by_batch(
         self, cluster: EmbeddedCluster, client: RawClient
     ) -> None:
         sizes = [append(cluster, bytes(1000)) for _ in range(3)]
@@ -207,7 +208,7 @@ class TestErrors:
         partition = FetchRequest(topics=[FetchTopic("", cluster.topic("t").id, [FetchPartition(9)])])
         assert (await only(client, partition, 13)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    async def test_aborted_transactions_are_none_but_for_what_is_unknown(
+    async def test_there_are_no_aborted_transactions_except_unknown_ones(
         self, cluster: EmbeddedCluster, client: RawClient
     ) -> None:
         """As in Kafka, which has an empty list where it does not get as far as the log."""
@@ -216,29 +217,29 @@ class TestErrors:
         unknown = FetchRequest(topics=[FetchTopic("", cluster.topic("t").id, [FetchPartition(9)])])
         assert (await only(client, unknown)).aborted_transactions == []
 
-    @pytest.mark.parametrize("version", [15, 16])
     @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
-    async def test_not_leader(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    async def test_not_leader(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         cluster.move_leader("t", 0, 1)
-        response = await client.request(fetch(cluster, 0), version)
-        (answer,) = response.responses[0].partitions
-        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if version >= 16:
-            assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, 1)
-            assert [node.node_id for node in response.node_endpoints] == [1]
-        else:
-            assert answer.current_leader.leader_id == -1
+        for version in (15, 16):
+            response = await client.request(fetch(cluster, 0), version)
+            (answer,) = response.responses[0].partitions
+            assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            if version >= 16:
+                assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, 1)
+                assert [node.node_id for node in response.node_endpoints] == [1]
+            else:
+                assert answer.current_leader.leader_id == -1
 
 
 class TestSessions:
     """What the rules are is for ``test_fetch_sessions.py``."""
 
-    @pytest.mark.parametrize("version", [4, 7, 18])
-    async def test_none_is_asked_for(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    async def test_a_fetch_without_a_session(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         append(cluster, b"a")
-        response = await client.request(fetch(cluster, 0, session_epoch=-1), version)
-        assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
-        assert values(response.responses[0].partitions[0].records) == [b"a"]
+        for version in (4, 7, 18):
+            response = await client.request(fetch(cluster, 0, session_epoch=-1), version)
+            assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
+            assert values(response.responses[0].partitions[0].records) == [b"a"]
 
     async def test_are_not_known(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         response = await client.request(fetch(cluster, 0, session_id=5, session_epoch=3), 18)
@@ -256,7 +257,9 @@ class TestSessions:
         return cast(int, response.session_id)
 
     @pytest.mark.parametrize("version", [7, 12, 13, 18])
-    async def test_tell_what_has_changed(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    async def test_a_session_answers_only_changes(
+        self, cluster: EmbeddedCluster, client: RawClient, version: int
+    ) -> None:
         session = await self.session(cluster, client, version)
         response = await client.request(self.more(session, 1), version)
         assert (response.error_code, response.session_id, response.responses) == (ErrorCode.NONE, session, [])
@@ -299,7 +302,7 @@ class TestSessions:
         response = await client.request(self.more(session, 1), 18)
         assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
-    async def test_tell_of_errors_again_and_again(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_errors_are_in_every_answer(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         session = await self.session(cluster, client)
         cluster.delete_topic("t")
         for epoch in (1, 2):
@@ -368,7 +371,7 @@ class TestLongPolling:
         cluster.topic("wide").partitions[7].notify()
         assert looked_at == ["wide-7"]
 
-    async def test_a_limit_below_what_is_waited_for_is_enough(
+    async def test_a_limit_below_the_wanted_bytes_is_enough(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
     ) -> None:
         size = len(make_batch(b"a"))
@@ -471,6 +474,21 @@ class TestManyPartitions:
             await asyncio.sleep(0)
         assert purgatory.places == MOST_WATCHED
 
+    @pytest.mark.parametrize("cluster", [{}, {"data_dir": "data"}], indirect=True, ids=["memory", "disk"])
+    async def test_it_is_freed_without_the_garbage_collector(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        """A broker that is busy collects only young objects, so a cycle would hold a large request for long."""
+        await client.request(self.request(cluster, max_wait_ms=1), 18)
+        gc.collect()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            await client.request(self.request(cluster, max_wait_ms=1), 18)
+            await self.forgotten(cluster)
+            gc.collect()
+            assert not [one for one in gc.garbage if isinstance(one, FetchPartition | PartitionData)]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+
     async def test_records_that_come_while_it_waits(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         await client.send(self.request(cluster), 18)
         await self.all_watched(cluster)
@@ -537,7 +555,7 @@ class TestManyPartitions:
 
 
 class TestDivergence:
-    """The log was cut at offset 2 since the client read epoch 0 up to offset 3, and goes on in epoch 1."""
+    """The log was cut at offset 2 since the client read epoch 0 up to offset 3, and continues in epoch 1."""
 
     @pytest.fixture(autouse=True)
     def cut(self, cluster: EmbeddedCluster) -> None:
@@ -551,13 +569,13 @@ class TestDivergence:
         request.topics[0].partitions[0].last_fetched_epoch = epoch
         return request
 
-    async def test_it_is_told_at_once(self, client: RawClient, cluster: EmbeddedCluster) -> None:
+    async def test_a_diverging_epoch_is_answered_at_once(self, client: RawClient, cluster: EmbeddedCluster) -> None:
         answer = await only(client, self.after(cluster, 3, 0, max_wait_ms=LONG_MS, min_bytes=10_000))
         assert (answer.error_code, answer.records) == (ErrorCode.NONE, b"")
         assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 2)
         assert (answer.high_watermark, answer.log_start_offset) == (4, 0)
 
-    async def test_who_agrees_reads(self, client: RawClient, cluster: EmbeddedCluster) -> None:
+    async def test_a_client_that_agrees_with_the_log_reads(self, client: RawClient, cluster: EmbeddedCluster) -> None:
         for offset, epoch in ((0, 0), (2, 0), (3, 1), (3, -1)):
             answer = await only(client, self.after(cluster, offset, epoch))
             assert answer.diverging_epoch.epoch == -1

@@ -71,7 +71,7 @@ def log() -> Log:
 class Fetched:
     error: int
     session_id: int
-    told: list[Named]
+    changed: list[Named]
     read: dict[Named, int]
     """The offset from which each partition was read, in order."""
 
@@ -105,18 +105,18 @@ class Node:
         if isinstance(context, ErrorCode):
             return Fetched(context, 0, [], {})
         names = {topic_id: name for name, topic_id in TOPICS.items()}
-        told, read = [], {}
+        changed, read = [], {}
         for topic in context.topics():
             name = topic.topic or names[topic.topic_id]
             for wanted in topic.partitions:
                 read[name, wanted.partition] = wanted.fetch_offset
                 if context.includes(topic, wanted, self.log[name, wanted.partition]):
-                    told.append((name, wanted.partition))
+                    changed.append((name, wanted.partition))
         response = context.finish(FetchResponse(), self.now_ms)
         if throttled:
             context.throttled(response)
-            told = []
-        return Fetched(response.error_code, response.session_id, told, read)
+            changed = []
+        return Fetched(response.error_code, response.session_id, changed, read)
 
 
 @dataclass
@@ -132,7 +132,7 @@ class Modelled:
     evictable: bool
     offsets: dict[Named, int] = field(default_factory=dict)
     known: dict[Named, tuple[int, int]] = field(default_factory=dict)
-    """The high watermark and the log's start that the client was told; an error is -1."""
+    """The high watermark and the start of the log that the client got last; -1 for an error."""
 
 
 NAMED = st.tuples(st.sampled_from(sorted(TOPICS)), st.integers(0, 2))
@@ -180,7 +180,7 @@ class SessionMachine(RuleBasedStateMachine):
         one.used, one.used_ms = next(self.uses), self.node.now_ms
         one.evictable = self.node.now_ms - one.created_ms > EVICTION_MS
 
-    def tells(self, one: Modelled, named: Named) -> bool:
+    def includes(self, one: Modelled, named: Named) -> bool:
         data = self.node.log[named]
         now_known = (data.high_watermark if data.error_code == ErrorCode.NONE else -1, data.log_start_offset)
         news = one.known.get(named, (-1, -1)) != (data.high_watermark, data.log_start_offset)
@@ -200,7 +200,7 @@ class SessionMachine(RuleBasedStateMachine):
         now = self.node.now_ms
         one = Modelled(owner, version, 1, now, now, next(self.uses), False, dict(partitions))
         for named in partitions:
-            self.tells(one, named)
+            self.includes(one, named)
         fetched.session_id = self.next_id
         self.sessions[self.next_id] = one
         return fetched
@@ -233,11 +233,11 @@ class SessionMachine(RuleBasedStateMachine):
             return Fetched(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, [], {})
         one.epoch += 1
         read = dict(one.offsets)
-        told = [named for named in read if self.tells(one, named)]
-        for named in told:
+        changed = [named for named in read if self.includes(one, named)]
+        for named in changed:
             if self.node.log[named].records:
                 one.offsets[named] = one.offsets.pop(named)
-        return Fetched(ErrorCode.NONE, session_id, told, read)
+        return Fetched(ErrorCode.NONE, session_id, changed, read)
 
     # what happens
 
@@ -274,7 +274,7 @@ class SessionMachine(RuleBasedStateMachine):
         assert found == self.incremental(session_id, epoch, partitions, forget, version)
 
     def id_of(self, number: int) -> int:
-        """That of a session, if there are so many; or of none."""
+        """The number of a session, or of none if there are fewer sessions."""
         return [*self.sessions, 0, 99, 0, 0, 0, 0][number]
 
     @rule(
@@ -317,7 +317,7 @@ def test_epochs_begin_anew_with_1() -> None:
     assert (next_epoch(1), next_epoch(INT_MAX)) == (2, 1)
 
 
-def test_only_what_has_changed_is_told() -> None:
+def test_only_changed_partitions_are_included() -> None:
     node = Node()
     first = node.fetch(0, 0, {A: 0, B: 0})
     assert first == Fetched(ErrorCode.NONE, 1, [A, B], {A: 0, B: 0})
@@ -335,29 +335,29 @@ def test_what_gave_records_is_read_last() -> None:
     assert list(node.fetch(1, 2, {}).read) == [B, A]
 
 
-def test_after_an_error_the_client_is_told_again() -> None:
+def test_a_partition_is_included_again_after_an_error() -> None:
     node = Node()
     node.fetch(0, 0, {A: 0})
     right = node.log[A]
     node.log[A] = PartitionData(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, -1, right.log_start_offset, records=b"")
-    assert [node.fetch(1, epoch, {}).told for epoch in (1, 2)] == [[A], [A]]
+    assert [node.fetch(1, epoch, {}).changed for epoch in (1, 2)] == [[A], [A]]
     node.log[A] = right
-    assert [node.fetch(1, epoch, {}).told for epoch in (3, 4)] == [[A], []]
+    assert [node.fetch(1, epoch, {}).changed for epoch in (3, 4)] == [[A], []]
 
 
-def test_where_logs_part_is_told_each_time() -> None:
+def test_a_diverging_epoch_is_in_every_answer() -> None:
     node = Node()
     node.fetch(0, 0, {A: 0})
     node.log[A].diverging_epoch = EpochEndOffset(0, 1)
-    assert [node.fetch(1, epoch, {}).told for epoch in (1, 2)] == [[A], [A]]
+    assert [node.fetch(1, epoch, {}).changed for epoch in (1, 2)] == [[A], [A]]
 
 
-def test_what_a_throttled_client_was_not_told_is_told_later() -> None:
+def test_a_throttled_client_gets_later_what_its_answer_left_out() -> None:
     node = Node()
     node.fetch(0, 0, {A: 0})
     node.log[A] = PartitionData(0, ErrorCode.NONE, 7, 7, 0, records=b"")
     assert node.fetch(1, 1, {}, throttled=True) == Fetched(ErrorCode.NONE, 1, [], {A: 0})
-    assert [node.fetch(1, epoch, {}).told for epoch in (2, 3)] == [[A], []]
+    assert [node.fetch(1, epoch, {}).changed for epoch in (2, 3)] == [[A], []]
 
 
 def test_a_throttled_client_gets_no_session() -> None:
@@ -378,7 +378,7 @@ def test_of_two_requests_at_once_the_first_to_begin_is_too_late() -> None:
     assert not slow.includes(topic, topic.partitions[0], node.log[A])
     late = slow.finish(FetchResponse(), 0)
     assert (late.error_code, late.session_id) == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, 1)
-    assert node.fetch(1, 3, {}).told == [A], "the slow one has used up nothing"
+    assert node.fetch(1, 3, {}).changed == [A], "the slow one has used up nothing"
 
 
 def test_a_session_that_was_evicted_while_it_was_read_ends_with_the_next_request() -> None:

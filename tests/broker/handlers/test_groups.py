@@ -66,11 +66,11 @@ async def test_join(client: RawClient, version: int) -> None:
     assert answer.protocol_type == ("consumer" if version >= 7 else None)
 
 
-@pytest.mark.parametrize("version", range(10))
-async def test_join_refused(client: RawClient, version: int) -> None:
-    answer = await client.request(joining("nosuch"), version)
-    assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "nosuch")
-    assert answer.protocol_name == (None if version >= 7 else "")
+async def test_join_refused(client: RawClient) -> None:
+    for version in range(10):
+        answer = await client.request(joining("nosuch"), version)
+        assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "nosuch")
+        assert answer.protocol_name == (None if version >= 7 else "")
 
 
 async def test_join_waits_for_the_others(connect: Connect) -> None:
@@ -109,50 +109,52 @@ async def test_sync(client: RawClient, version: int) -> None:
         assert (await client.request(other, version)).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-@pytest.mark.parametrize("version", range(5))
-async def test_heartbeat(client: RawClient, version: int) -> None:
+async def test_heartbeat(client: RawClient) -> None:
     joined = await enter(client)
-    request = HeartbeatRequest("g", joined.generation_id, joined.member_id)
-    assert (await client.request(request, version)).error_code == ErrorCode.NONE
-    request.generation_id = 7
-    assert (await client.request(request, version)).error_code == ErrorCode.ILLEGAL_GENERATION
-    request.member_id = "nosuch"
-    assert (await client.request(request, version)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    for version in range(5):
+        request = HeartbeatRequest("g", joined.generation_id, joined.member_id)
+        assert (await client.request(request, version)).error_code == ErrorCode.NONE
+        request.generation_id = 7
+        assert (await client.request(request, version)).error_code == ErrorCode.ILLEGAL_GENERATION
+        request.member_id = "nosuch"
+        assert (await client.request(request, version)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-@pytest.mark.parametrize("version", range(6))
-async def test_leave(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+async def test_leave(cluster: EmbeddedCluster, client: RawClient) -> None:
+    for version in range(6):
+        joined = await enter(client)
+        if version < 3:
+            assert (
+                await client.request(LeaveGroupRequest("g", joined.member_id), version)
+            ).error_code == ErrorCode.NONE
+            again = await client.request(LeaveGroupRequest("g", joined.member_id), version)
+            assert again.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        else:
+            wanted = [MemberIdentity(joined.member_id), MemberIdentity("nosuch")]
+            answer = await client.request(LeaveGroupRequest("g", members=wanted), version)
+            assert [(one.member_id, one.error_code) for one in answer.members] == [
+                (joined.member_id, ErrorCode.NONE),
+                ("nosuch", ErrorCode.UNKNOWN_MEMBER_ID),
+            ]
+        described = await client.request(DescribeGroupsRequest(["g"]), 5)
+        assert described.groups[0].group_state == "Empty"
+
+
+async def test_describe(client: RawClient) -> None:
     joined = await enter(client)
-    if version < 3:
-        assert (await client.request(LeaveGroupRequest("g", joined.member_id), version)).error_code == ErrorCode.NONE
-        again = await client.request(LeaveGroupRequest("g", joined.member_id), version)
-        assert again.error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    else:
-        wanted = [MemberIdentity(joined.member_id), MemberIdentity("nosuch")]
-        answer = await client.request(LeaveGroupRequest("g", members=wanted), version)
-        assert [(one.member_id, one.error_code) for one in answer.members] == [
-            (joined.member_id, ErrorCode.NONE),
-            ("nosuch", ErrorCode.UNKNOWN_MEMBER_ID),
-        ]
-    described = await client.request(DescribeGroupsRequest(["g"]), 5)
-    assert described.groups[0].group_state == "Empty"
-
-
-@pytest.mark.parametrize("version", range(7))
-async def test_describe(client: RawClient, version: int) -> None:
-    joined = await enter(client)
-    (told, unknown) = (await client.request(DescribeGroupsRequest(["g", "nosuch"]), version)).groups
-    assert (told.error_code, told.group_state, told.protocol_type, told.protocol_data) == (
-        ErrorCode.NONE,
-        "Stable",
-        "consumer",
-        "range",
-    )
-    (member,) = told.members
-    assert (member.member_id, member.client_id) == (joined.member_id, "raw")
-    assert (member.member_metadata, member.member_assignment) == (b"m", b"mine")
-    assert unknown.group_state == "Dead"
-    assert unknown.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE)
+    for version in range(7):
+        (described, unknown) = (await client.request(DescribeGroupsRequest(["g", "nosuch"]), version)).groups
+        assert (described.error_code, described.group_state, described.protocol_type, described.protocol_data) == (
+            ErrorCode.NONE,
+            "Stable",
+            "consumer",
+            "range",
+        )
+        (member,) = described.members
+        assert (member.member_id, member.client_id) == (joined.member_id, "raw")
+        assert (member.member_metadata, member.member_assignment) == (b"m", b"mine")
+        assert unknown.group_state == "Dead"
+        assert unknown.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE)
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -251,7 +253,7 @@ async def test_offsets_are_deleted_but_those_of_what_members_consume(
 
 
 @pytest.mark.parametrize("metadata", [b"", b"m", struct.pack(">hih", 0, 5, 3), struct.pack(">hih1s", 0, 1, 1, b"\xff")])
-async def test_what_is_no_subscription_keeps_all_offsets(
+async def test_a_malformed_subscription_keeps_all_offsets(
     cluster: EmbeddedCluster, client: RawClient, metadata: bytes
 ) -> None:
     await join(client, metadata=metadata)
@@ -261,7 +263,7 @@ async def test_what_is_no_subscription_keeps_all_offsets(
     assert answer.topics[0].partitions[0].error_code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
 
 
-async def test_who_left_before_it_was_told_its_id_holds_up_nobody(
+async def test_a_client_that_disconnected_before_it_got_its_id_delays_no_rebalance(
     cluster: EmbeddedCluster, client: RawClient, connect: Connect
 ) -> None:
     joined = await client.request(joining(), 3)
@@ -275,3 +277,12 @@ async def test_who_left_before_it_was_told_its_id_holds_up_nobody(
         await asyncio.sleep(0)
     again = await client.request(joining(joined.member_id), 3)
     assert (again.error_code, again.generation_id) == (ErrorCode.NONE, joined.generation_id + 1)
+
+
+async def test_a_group_has_an_id(client: RawClient) -> None:
+    """As in Kafka."""
+    invalid = ErrorCode.INVALID_GROUP_ID
+    assert (await client.request(HeartbeatRequest("", 1, "m"), 4)).error_code == invalid
+    assert (await client.request(SyncGroupRequest("", 1, "m"), 4)).error_code == invalid
+    assert (await client.request(LeaveGroupRequest("", members=[MemberIdentity("m")]), 5)).error_code == invalid
+    assert (await client.request(LeaveGroupRequest("", "m"), 2)).error_code == invalid

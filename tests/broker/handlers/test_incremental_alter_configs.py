@@ -43,25 +43,26 @@ async def only(client: RawClient, kind: int, name: str, *changes: tuple[str, int
 DONE = ErrorCode.NONE, None
 
 
-@pytest.mark.parametrize("version", [0, 1])
-async def test_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
-    cluster.create_topic("t", configs={"retention.bytes": 1000})
-    answer = await only(
-        client,
-        TOPIC,
-        "t",
-        ("max.message.bytes", OpType.SET, "5000"),
-        ("retention.bytes", OpType.DELETE, None),
-        ("cleanup.policy", OpType.APPEND, "compact"),
-        version=version,
-    )
-    assert answer == DONE
-    assert cluster.topic("t").configs == {"max.message.bytes": "5000", "cleanup.policy": "delete,compact"}
-    assert cluster.log("t").config.max_message_bytes == 5000
-    assert cluster.log("t").config.retention_bytes == -1
+async def test_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
+    for version in (0, 1):
+        cluster.create_topic("t", configs={"retention.bytes": 1000})
+        answer = await only(
+            client,
+            TOPIC,
+            "t",
+            ("max.message.bytes", OpType.SET, "5000"),
+            ("retention.bytes", OpType.DELETE, None),
+            ("cleanup.policy", OpType.APPEND, "compact"),
+            version=version,
+        )
+        assert answer == DONE
+        assert cluster.topic("t").configs == {"max.message.bytes": "5000", "cleanup.policy": "delete,compact"}
+        assert cluster.log("t").config.max_message_bytes == 5000
+        assert cluster.log("t").config.retention_bytes == -1
+        cluster.delete_topic("t")
 
 
-async def test_each_resource_as_a_whole_or_not_at_all(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_each_resource_changes_as_a_whole_or_not_at_all(cluster: EmbeddedCluster, client: RawClient) -> None:
     for name in "ab":
         cluster.create_topic(name)
     good, bad = await alter(
@@ -132,7 +133,7 @@ async def test_a_resource_or_a_config_twice(cluster: EmbeddedCluster, client: Ra
     assert cluster.topic("t").configs == {}
 
 
-async def test_what_has_no_effect_is_said_once(
+async def test_configs_without_effect_are_logged_once(
     cluster: EmbeddedCluster, client: RawClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster.create_topic("t")
@@ -164,14 +165,14 @@ class TestTheWindow:
     """KIP-1269: how many batches are remembered, changed while producers write."""
 
     @pytest.mark.parametrize(("kind", "name", "config"), [(TOPIC, "t", WINDOW), (BROKER, "", f"log.{WINDOW}")])
-    async def test_a_wider_one_is_told_with_the_next_answer_and_a_shrink_forgets(
+    async def test_a_wider_window_is_in_the_next_answer_and_a_narrower_one_forgets_batches(
         self, cluster: EmbeddedCluster, client: RawClient, kind: int, name: str, config: str
     ) -> None:
         cluster.create_topic("t")
-        told = [(await produce(cluster, client, 0)).producer_state_batches_to_retain]
+        retained = [(await produce(cluster, client, 0)).producer_state_batches_to_retain]
         assert await only(client, kind, name, (config, OpType.SET, "20")) == DONE
-        told += [(await produce(cluster, client, n)).producer_state_batches_to_retain for n in range(1, 21)]
-        assert told == [5] + [20] * 20
+        retained += [(await produce(cluster, client, n)).producer_state_batches_to_retain for n in range(1, 21)]
+        assert retained == [5] + [20] * 20
         assert await is_remembered(cluster, client, 1)
         assert not await is_remembered(cluster, client, 0)
 

@@ -68,7 +68,7 @@ def test_invalid_patterns_are_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", [r"\b", r"\p", r"\1", r"\xg", r"\x{", "(?i)a", "(?=a)", "(?<=a)", "(?!a)", "(?<"])
-def test_what_is_not_supported_is_refused(pattern: str) -> None:
+def test_unsupported_values_are_refused(pattern: str) -> None:
     with pytest.raises(ValueError):
         LinearPattern(pattern)
 

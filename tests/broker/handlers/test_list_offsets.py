@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ def log(cluster: EmbeddedCluster) -> None:
     log.delete_records(1)
 
 
-async def ask(client: RawClient, timestamp: int, version: int = 11, **more: Any) -> Any:
+async def list_offset(client: RawClient, timestamp: int, version: int = 11, **more: Any) -> Any:
     partition = ListOffsetsPartition(more.pop("index", 0), more.pop("current_leader_epoch", -1), timestamp)
     request = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(more.pop("topic", "t"), [partition])])
     (topic,) = (await client.request(request, version)).topics
@@ -39,32 +40,32 @@ async def ask(client: RawClient, timestamp: int, version: int = 11, **more: Any)
     return answer
 
 
-@pytest.mark.parametrize("version", range(1, 12))
-async def test_ends_in_every_version(client: RawClient, version: int) -> None:
-    latest = await ask(client, LATEST, version)
-    assert (latest.error_code, latest.timestamp, latest.offset) == (ErrorCode.NONE, -1, 5)
-    earliest = await ask(client, EARLIEST, version)
-    assert (earliest.error_code, earliest.timestamp, earliest.offset) == (ErrorCode.NONE, -1, 1)
-    assert (latest.leader_epoch, earliest.leader_epoch) == ((0, 3) if version >= 4 else (-1, -1))
+async def test_ends_in_every_version(client: RawClient) -> None:
+    for version in range(1, 12):
+        latest = await list_offset(client, LATEST, version)
+        assert (latest.error_code, latest.timestamp, latest.offset) == (ErrorCode.NONE, -1, 5)
+        earliest = await list_offset(client, EARLIEST, version)
+        assert (earliest.error_code, earliest.timestamp, earliest.offset) == (ErrorCode.NONE, -1, 1)
+        assert (latest.leader_epoch, earliest.leader_epoch) == ((0, 3) if version >= 4 else (-1, -1))
 
 
 @pytest.mark.parametrize(
     ("timestamp", "offset", "found"), [(0, 1, 101), (101, 1, 101), (102, 2, 102), (103, -1, -1), (50, 1, 101)]
 )
 async def test_by_timestamp(client: RawClient, timestamp: int, offset: int, found: int) -> None:
-    answer = await ask(client, timestamp)
+    answer = await list_offset(client, timestamp)
     assert (answer.error_code, answer.offset, answer.timestamp) == (ErrorCode.NONE, offset, found)
 
 
 async def test_the_largest_timestamp(client: RawClient) -> None:
-    answer = await ask(client, MAX_TIMESTAMP)
+    answer = await list_offset(client, MAX_TIMESTAMP)
     assert (answer.offset, answer.timestamp, answer.leader_epoch) == (2, 102, 3)
 
 
 async def test_there_is_no_tiered_storage(client: RawClient) -> None:
-    assert (await ask(client, EARLIEST_LOCAL)).offset == 1
-    assert (await ask(client, LATEST_TIERED)).offset == -1
-    assert (await ask(client, EARLIEST_PENDING_UPLOAD)).offset == -1
+    assert (await list_offset(client, EARLIEST_LOCAL)).offset == 1
+    assert (await list_offset(client, LATEST_TIERED)).offset == -1
+    assert (await list_offset(client, EARLIEST_PENDING_UPLOAD)).offset == -1
 
 
 @pytest.mark.parametrize(
@@ -72,15 +73,15 @@ async def test_there_is_no_tiered_storage(client: RawClient) -> None:
     [(MAX_TIMESTAMP, 6), (EARLIEST_LOCAL, 7), (LATEST_TIERED, 8), (EARLIEST_PENDING_UPLOAD, 10), (-7, 11)],
 )
 async def test_what_a_version_does_not_know(client: RawClient, timestamp: int, version: int) -> None:
-    assert (await ask(client, timestamp, version)).error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert (await list_offset(client, timestamp, version)).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 async def test_unknown_partitions(client: RawClient) -> None:
-    assert (await ask(client, LATEST, index=1)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert (await ask(client, LATEST, topic="x")).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (await list_offset(client, LATEST, index=1)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (await list_offset(client, LATEST, topic="x")).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-async def test_a_partition_asked_for_twice(client: RawClient) -> None:
+async def test_a_partition_named_twice(client: RawClient) -> None:
     partitions = [ListOffsetsPartition(0, -1, LATEST), ListOffsetsPartition(0, -1, EARLIEST)]
     response = await client.request(ListOffsetsRequest(-1, topics=[ListOffsetsTopic("t", partitions)]), 11)
     assert [answer.error_code for answer in response.topics[0].partitions] == [ErrorCode.INVALID_REQUEST] * 2
@@ -88,15 +89,15 @@ async def test_a_partition_asked_for_twice(client: RawClient) -> None:
 
 @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
 async def test_leaders(cluster: EmbeddedCluster, client: RawClient) -> None:
-    assert (await ask(client, LATEST, current_leader_epoch=1)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert (await list_offset(client, LATEST, current_leader_epoch=1)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
     cluster.move_leader("t", 0, 1)
-    assert (await ask(client, LATEST)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (await list_offset(client, LATEST)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     cluster.move_leader("t", 0, 0)
-    assert (await ask(client, LATEST, current_leader_epoch=1)).error_code == ErrorCode.FENCED_LEADER_EPOCH
-    assert (await ask(client, LATEST, current_leader_epoch=2)).leader_epoch == 2
+    assert (await list_offset(client, LATEST, current_leader_epoch=1)).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert (await list_offset(client, LATEST, current_leader_epoch=2)).leader_epoch == 2
 
 
-async def test_what_is_compressed_is_searched_in_a_thread(
+async def test_compressed_batches_are_searched_in_a_thread(
     cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[str] = []
@@ -116,3 +117,25 @@ async def test_what_is_compressed_is_searched_in_a_thread(
     answers = [(one.error_code, one.timestamp, one.offset) for one in response.topics[0].partitions]
     assert answers == [(ErrorCode.NONE, NOW_MS + 1, 1), (ErrorCode.NONE, NOW_MS + 2, 2), (ErrorCode.NONE, -1, -1)]
     assert sorted(threads) == sorted([threading.main_thread().name, "aioproducer-background-0"])
+
+
+def flip_a_bit_of(file: Path, text: bytes) -> None:
+    content = bytearray(file.read_bytes())
+    content[content.index(text)] ^= 1
+    file.write_bytes(content)
+
+
+async def test_where_a_log_begins_is_known_though_its_first_batch_is_damaged(tmp_path: Path) -> None:
+    """Or a consumer that begins there would ask for ever, and read nothing of the rest."""
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        cluster.create_topic("t")
+        for value in (b"first", b"second"):
+            cluster.log("t").append(RecordBatch(make_batch(value)), leader_epoch=3, now_ms=NOW_MS)
+    flip_a_bit_of(tmp_path / "t-0" / "00000000000000000000.log", b"first")
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        wanted = [ListOffsetsPartition(0, -1, -2)]
+        answer = await client.request(ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", wanted)]), 9)
+        await client.close()
+    (found,) = answer.topics[0].partitions
+    assert (found.error_code, found.offset, found.leader_epoch) == (ErrorCode.NONE, 0, 3)

@@ -27,7 +27,7 @@ def topic(cluster: EmbeddedCluster) -> None:
         partition.elect(partition.leader)
 
 
-async def ask(
+async def epoch_end(
     client: RawClient, epoch: int, version: int = 4, *, current: int = -1, topic: str = "t", index: int = 0
 ) -> Any:
     wanted = OffsetForLeaderTopic(topic, [OffsetForLeaderPartition(index, current, epoch)])
@@ -37,20 +37,20 @@ async def ask(
     return answer.error_code, answer.leader_epoch, answer.end_offset
 
 
-@pytest.mark.parametrize("version", [2, 3, 4])
-async def test_every_version(client: RawClient, version: int) -> None:
-    found = [await ask(client, epoch, version) for epoch in range(-1, 5)]
-    assert found == [(0, -1, -1), (0, 0, 2), (0, 0, 2), (0, 2, 3), (0, 3, 3), (0, -1, -1)]
+async def test_every_version(client: RawClient) -> None:
+    for version in (2, 3, 4):
+        found = [await epoch_end(client, epoch, version) for epoch in range(-1, 5)]
+        assert found == [(0, -1, -1), (0, 0, 2), (0, 0, 2), (0, 2, 3), (0, 3, 3), (0, -1, -1)]
 
 
-async def test_what_is_wrong(client: RawClient, cluster: EmbeddedCluster) -> None:
-    assert await ask(client, 0, current=3) == (ErrorCode.NONE, 0, 2)
-    assert await ask(client, 0, current=2) == (ErrorCode.FENCED_LEADER_EPOCH, -1, -1)
-    assert await ask(client, 0, current=4) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
-    assert await ask(client, 0, topic="u") == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
-    assert await ask(client, 0, index=1) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+async def test_wrong_requests(client: RawClient, cluster: EmbeddedCluster) -> None:
+    assert await epoch_end(client, 0, current=3) == (ErrorCode.NONE, 0, 2)
+    assert await epoch_end(client, 0, current=2) == (ErrorCode.FENCED_LEADER_EPOCH, -1, -1)
+    assert await epoch_end(client, 0, current=4) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
+    assert await epoch_end(client, 0, topic="u") == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+    assert await epoch_end(client, 0, index=1) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
     cluster.topic("t").partitions[0].leader = 7
-    assert await ask(client, 0) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, -1)
+    assert await epoch_end(client, 0) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, -1)
 
 
 async def test_many_at_once(client: RawClient) -> None:

@@ -49,21 +49,20 @@ async def only(client: RawClient, request: ProduceRequest, version: int = 13) ->
     return partition
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("acks", [1, -1])
-async def test_append_in_every_version(cluster: EmbeddedCluster, client: RawClient, version: int, acks: int) -> None:
-    for base_offset in (0, 2):
+async def test_append_in_every_version(cluster: EmbeddedCluster, client: RawClient, acks: int) -> None:
+    for appended, version in enumerate(VERSIONS):
         response = await client.request(to(cluster, make_batch(b"a", b"b"), make_batch(b"c"), acks=acks), version)
         (topic,) = response.responses
         assert (topic.name == "t") if version < 13 else (topic.topic_id == cluster.topic("t").id)
         first, second = topic.partition_responses
-        assert (first.index, first.error_code, first.base_offset) == (0, ErrorCode.NONE, base_offset)
-        assert (second.index, second.error_code, second.base_offset) == (1, ErrorCode.NONE, base_offset // 2)
+        assert (first.index, first.error_code, first.base_offset) == (0, ErrorCode.NONE, 2 * appended)
+        assert (second.index, second.error_code, second.base_offset) == (1, ErrorCode.NONE, appended)
         assert first.log_append_time_ms == -1
         assert first.log_start_offset == (0 if version >= 5 else -1)
         assert first.error_message is None
-    assert values(cluster) == [b"a", b"b"] * 2
-    assert values(cluster, 1) == [b"c"] * 2
+    assert values(cluster) == [b"a", b"b"] * len(VERSIONS)
+    assert values(cluster, 1) == [b"c"] * len(VERSIONS)
 
 
 async def test_of_a_partition_named_twice_the_last_batch_counts_as_in_kafka(
@@ -262,7 +261,7 @@ async def test_other_versions_close_the_connection(client: RawClient, version: i
 
 
 class TestHowManyBatchesAreRemembered:
-    """KIP-1269: ``producer.state.batches.to.retain`` of the topic, and what each answer tells of it."""
+    """KIP-1269: ``producer.state.batches.to.retain`` of the topic, and its value in each answer."""
 
     @staticmethod
     def create(cluster: EmbeddedCluster, retain: int) -> None:
@@ -287,9 +286,7 @@ class TestHowManyBatchesAreRemembered:
         with pytest.raises(InvalidConfigurationException, match="must be at least 5"):
             self.create(cluster, 4)
 
-    async def test_so_many_retries_are_recognised_and_no_more(
-        self, cluster: EmbeddedCluster, client: RawClient
-    ) -> None:
+    async def test_a_limited_number_of_retries_is_recognised(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         self.create(cluster, 20)
         for sequence in range(21):
             await self.produce(cluster, client, sequence)
@@ -298,10 +295,10 @@ class TestHowManyBatchesAreRemembered:
             assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, sequence)
         answer = await self.produce(cluster, client, 0)
         assert answer.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        assert answer.producer_state_batches_to_retain == 20, "errors tell it, too"
+        assert answer.producer_state_batches_to_retain == 20, "also in an answer with an error"
         assert cluster.log("wide").log_end_offset == 21
 
-    async def test_before_version_14_nothing_is_told(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_answers_before_version_14_do_not_have_it(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         self.create(cluster, 20)
         assert (await self.produce(cluster, client, 0, version=13)).producer_state_batches_to_retain == 5
 
@@ -321,7 +318,7 @@ class TestHowManyBatchesAreRemembered:
         assert (await self.produce(cluster, new, 0)).base_offset == 0, "the new node has followed the config all along"
 
     @pytest.mark.parametrize("cluster", [{"nodes": 2, "old_nodes": [1]}], indirect=True)
-    async def test_only_the_leader_tells(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_only_the_leader_answers_with_it(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         self.create(cluster, 20)
         cluster.move_leader("wide", 0, 1)
         answer = await self.produce(cluster, client, 0)

@@ -145,7 +145,7 @@ async def read(client: RawClient, *, committed: bool, partition: int = 0) -> tup
     return values, answer.last_stable_offset
 
 
-async def test_what_is_committed_is_read_and_what_is_aborted_is_not(producer: Producer) -> None:
+async def test_committed_records_are_read_and_aborted_ones_are_not(producer: Producer) -> None:
     assert await producer.init() is ErrorCode.NONE
     for number in range(6):
         assert await producer.write(b"%d a" % number, b"%d b" % number) is ErrorCode.NONE
@@ -188,7 +188,7 @@ async def test_the_second_protocol_bumps_the_epoch_and_the_first_does_not(produc
     assert producer.identity == (before.producer_id, before.epoch + (producer.protocol == SECOND))
 
 
-async def test_an_end_that_is_asked_for_twice_is_one(producer: Producer) -> None:
+async def test_a_transaction_that_is_ended_twice_ends_once(producer: Producer) -> None:
     await producer.init()
     await producer.write(b"a")
     before = producer.identity
@@ -266,11 +266,12 @@ async def test_a_stranger_does_not_abort_the_open_transaction(producer: Producer
 
 
 async def test_a_transaction_that_takes_too_long_is_aborted(producer: Producer) -> None:
-    """And its producer fenced; with the second protocol it goes on once it has aborted it, too."""
+    """An expired transaction is aborted and its producer fenced. With the second protocol the producer continues after
+    it has aborted the transaction, too."""
     await producer.init(timeout_ms=50)
     await producer.write(b"slow")
     async with asyncio.timeout(10):
-        while (await read(producer.client, committed=True))[1] < 2:  # noqa: ASYNC110 - no event tells
+        while (await read(producer.client, committed=True))[1] < 2:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)
     if producer.protocol == FIRST:
         assert await producer.end(True) is ErrorCode.PRODUCER_FENCED
@@ -289,7 +290,7 @@ async def test_a_timeout_out_of_range(producer: Producer, timeout_ms: int) -> No
     assert await producer.init(timeout_ms=timeout_ms) is ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
-async def test_who_never_asked_for_an_id_has_none(producer: Producer) -> None:
+async def test_an_unknown_transactional_id_has_no_producer_id(producer: Producer) -> None:
     producer.identity = Identity(7, 0)
     assert await producer.end(True) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
     assert await producer.write(b"a") is ErrorCode.INVALID_PRODUCER_ID_MAPPING

@@ -20,14 +20,18 @@ from . import NOW_MS, Connect, RawClient, make_batch
 
 async def begin(client: RawClient, transactional_id: str, partition: int = 0) -> tuple[int, int]:
     """Begins a transaction with one record in it."""
-    who = await client.request(InitProducerIdRequest(transactional_id, 60000), 5)
+    producer = await client.request(InitProducerIdRequest(transactional_id, 60000), 5)
     batch = make_batch(
-        b"a", producer_id=who.producer_id, producer_epoch=who.producer_epoch, base_sequence=0, transactional=True
+        b"a",
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=0,
+        transactional=True,
     )
     data = TopicProduceData("t", partition_data=[PartitionProduceData(partition, batch)])
     response = await client.request(ProduceRequest(transactional_id, -1, 1000, [data]), 12)
     assert response.responses[0].partition_responses[0].error_code == ErrorCode.NONE
-    return who.producer_id, who.producer_epoch
+    return producer.producer_id, producer.producer_epoch
 
 
 async def end(client: RawClient, transactional_id: str, identity: tuple[int, int], *, committed: bool) -> None:
@@ -62,7 +66,7 @@ async def test_list_transactions(cluster: EmbeddedCluster, client: RawClient) ->
 
 
 @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
-async def test_each_node_tells_of_what_it_coordinates(cluster: EmbeddedCluster, connect: Connect) -> None:
+async def test_each_node_lists_the_transactions_that_it_coordinates(cluster: EmbeddedCluster, connect: Connect) -> None:
     clients = [await connect(0), await connect(1)]
     names = [f"x{number}" for number in range(10)]
     for name in names:
@@ -86,15 +90,15 @@ async def test_describe_transactions(cluster: EmbeddedCluster, client: RawClient
         ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
         ErrorCode.INVALID_REQUEST,
     ]
-    told = answers[0]
-    assert (told.transaction_state, told.transaction_timeout_ms) == ("Ongoing", 60000)
-    assert (told.producer_id, told.producer_epoch) == identity
-    assert [(one.topic, one.partitions) for one in told.topics] == [("t", [1])]
-    assert told.transaction_start_time_ms > NOW_MS
+    state = answers[0]
+    assert (state.transaction_state, state.transaction_timeout_ms) == ("Ongoing", 60000)
+    assert (state.producer_id, state.producer_epoch) == identity
+    assert [(one.topic, one.partitions) for one in state.topics] == [("t", [1])]
+    assert state.transaction_start_time_ms > NOW_MS
     await end(client, "x", identity, committed=False)
-    (told,) = (await client.request(DescribeTransactionsRequest(["x"]), 0)).transaction_states
-    assert (told.transaction_state, told.topics) == ("CompleteAbort", [])
-    assert told.transaction_start_time_ms > NOW_MS
+    (state,) = (await client.request(DescribeTransactionsRequest(["x"]), 0)).transaction_states
+    assert (state.transaction_state, state.topics) == ("CompleteAbort", [])
+    assert state.transaction_start_time_ms > NOW_MS
 
 
 async def producers(client: RawClient, topic: str = "t", index: int = 0) -> Any:
@@ -107,10 +111,10 @@ async def test_describe_producers(cluster: EmbeddedCluster, client: RawClient) -
     assert (await producers(client)).active_producers == []
     await end(client, "done", await begin(client, "done"), committed=True)
     producer_id, producer_epoch = await begin(client, "x")
-    done, told = (await producers(client)).active_producers
+    done, state = (await producers(client)).active_producers
     assert (done.current_txn_start_offset, done.coordinator_epoch, done.last_sequence) == (-1, 0, -1)
-    assert (told.producer_id, told.producer_epoch, told.last_sequence) == (producer_id, producer_epoch, 0)
-    assert (told.last_timestamp, told.coordinator_epoch, told.current_txn_start_offset) == (NOW_MS, -1, 2)
+    assert (state.producer_id, state.producer_epoch, state.last_sequence) == (producer_id, producer_epoch, 0)
+    assert (state.last_timestamp, state.coordinator_epoch, state.current_txn_start_offset) == (NOW_MS, -1, 2)
 
 
 @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)

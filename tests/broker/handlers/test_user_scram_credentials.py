@@ -3,7 +3,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import pytest
+
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.handlers import alter_user_scram_credentials
 from aioproducer.broker.security.scram_credentials import ScramMechanism
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_user_scram_credentials import (
@@ -45,7 +48,7 @@ async def described(client: RawClient, *users: str) -> dict[str, Any]:
     }
 
 
-async def test_made_told_and_removed(client: RawClient) -> None:
+async def test_credentials_are_created_described_and_deleted(client: RawClient) -> None:
     assert await described(client) == {}
     assert await alter(client, put("bob"), put("alice")) == {"bob": 0, "alice": 0}
     assert await alter(client, put("bob", SHA_512, 8192)) == {"bob": 0}
@@ -55,7 +58,7 @@ async def test_made_told_and_removed(client: RawClient) -> None:
     assert await described(client, "bob", "bob") == {"bob": ErrorCode.DUPLICATE_RESOURCE}
 
 
-async def test_what_is_refused_and_leaves_others_alone(client: RawClient) -> None:
+async def test_a_refused_alteration_leaves_others_alone(client: RawClient) -> None:
     answers = await alter(
         client,
         put("few", iterations=4095),
@@ -94,3 +97,12 @@ async def test_in_process(cluster: EmbeddedCluster, client: RawClient) -> None:
 def test_no_repr_has_a_secret() -> None:
     assert "salt=" not in repr(put("alice"))
     assert repr(SALTED) not in repr(AlterUserScramCredentialsRequest([], [put("alice")]))
+
+
+async def test_credentials_and_what_they_hold_are_bounded(client: RawClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alter_user_scram_credentials, "MAX_CREDENTIALS", 1)
+    assert await alter(client, put("a"), put("b")) == {"a": ErrorCode.NONE, "b": ErrorCode.POLICY_VIOLATION}
+    assert await alter(client, put("a", iterations=5000)) == {"a": ErrorCode.NONE}
+    unacceptable = ErrorCode.UNACCEPTABLE_CREDENTIAL
+    assert await alter(client, put("x" * 1001)) == {"x" * 1001: unacceptable}
+    assert await alter(client, put("a", salt=bytes(1001))) == {"a": unacceptable}

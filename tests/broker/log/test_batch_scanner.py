@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -32,13 +33,13 @@ def test_it_finds_what_a_scan_of_each_finds() -> None:
     assert (found[1].max_timestamp, found[1].decompressed) == (NOW_MS + 1, 5000 + 9 + 8)
 
 
-def test_a_request_has_a_budget_and_what_is_not_compressed_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_has_a_budget_and_uncompressed_batches_need_none(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (batch_scanner, log_validator):
         monkeypatch.setattr(module, "MAX_DECOMPRESSED_SIZE", 6000)
     monkeypatch.setattr(batch_scanner, "DECOMPRESSED_PER_BYTE", 0)
     found = scan_all([(one, None) for one in (PACKED, PLAIN, PACKED, PACKED, PLAIN)])
     assert [one.problem == "" for one in found] == [True, True, False, False, True]
-    assert "too many bytes decompressed" in found[2].problem
+    assert "too many decompressed bytes" in found[2].problem
 
 
 async def test_in_a_thread_and_back_in_the_loop(background: BackgroundThreads) -> None:
@@ -58,13 +59,13 @@ async def test_in_a_thread_and_back_in_the_loop(background: BackgroundThreads) -
     scanner.close()
 
 
-async def test_one_at_a_time_and_what_waits_when_it_is_closed_is_dropped(
-    background: BackgroundThreads, monkeypatch: pytest.MonkeyPatch
+async def test_one_at_a_time_and_all_requests_are_dropped_when_it_is_closed(
+    background: BackgroundThreads, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     scanner = BatchScanner(background)
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(batches: list[RecordBatch]) -> list[Scan]:
+    def slow(batches: list[RecordBatch], is_abandoned: Callable[[], bool]) -> list[Scan]:
         begun.set()
         go_on.wait()
         return []
@@ -85,4 +86,31 @@ async def test_one_at_a_time_and_what_waits_when_it_is_closed_is_dropped(
     scanner.close()
     go_on.set()
     await done.wait()
-    assert sorted(ended) == [False, True]
+    assert ended == [True, True]
+    assert [one.getMessage() for one in caplog.records] == [
+        "the node stops before it has read the batches of 2 requests: dropped"
+    ]
+
+
+async def test_no_further_batch_is_read_once_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    background = BackgroundThreads("background", 1)
+    scanner = BatchScanner(background)
+    begun, go_on = threading.Event(), threading.Event()
+    scans = 0
+
+    def slow(*batch: Any) -> Scan:
+        nonlocal scans
+        scans += 1
+        begun.set()
+        go_on.wait()
+        return scan(*batch)
+
+    monkeypatch.setattr(batch_scanner, "scan", slow)
+    scanner.scan([(PLAIN, None)] * 60, lambda found: None)
+    await asyncio.to_thread(begun.wait)
+    after = background.run(lambda: "the thread is free")
+    scanner.close()
+    go_on.set()
+    assert await after == "the thread is free"
+    assert scans == 1
+    background.close()

@@ -46,3 +46,8 @@ def test_deleted_records_change_nothing_behind_them(steps: list[tuple[int, int]]
     if before.end_offset > start:
         assert part.end_offset_of(epoch, current, offset) == before
     assert LeaderEpochs(part.entries()).entries() == part.entries()
+
+
+def test_which_epoch_a_record_has() -> None:
+    epochs = LeaderEpochs([(2, 5), (5, 10)])
+    assert [epochs.at(offset) for offset in (4, 5, 9, 10, 99)] == [-1, 2, 2, 5, 5]

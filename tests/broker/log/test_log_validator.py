@@ -138,7 +138,7 @@ class TestValidate:
             "codec",
         ],
     )
-    def test_what_is_not(self, batch: bytes, error: type[ApiException]) -> None:
+    def test_invalid_batches(self, batch: bytes, error: type[ApiException]) -> None:
         with pytest.raises(error):
             check(batch)
 
@@ -347,7 +347,7 @@ class TestCodec:
             sizes.append(len(found))
         assert sizes[0] > sizes[1]
 
-    def test_what_is_too_large_in_its_new_codec_is_refused(self) -> None:
+    def test_a_batch_too_large_in_its_new_codec_is_refused(self) -> None:
         packed = make_batch(b"x" * 5000, codec=CompressionType.GZIP)
         check(packed, max_message_bytes=1000, compression_type="producer")
         with pytest.raises(RecordTooLargeException, match=r"max\.message\.bytes=1000"):

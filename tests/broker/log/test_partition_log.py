@@ -76,7 +76,7 @@ class TestAppend:
         batch.verify()
         assert [record.timestamp_ms for record in log.records()] == [42, 42]
 
-    def test_what_is_refused_changes_nothing(self) -> None:
+    def test_a_refused_change_changes_nothing(self) -> None:
         log = make_log()
         append(log, b"a", producer_id=1, producer_epoch=0, base_sequence=0)
         with pytest.raises(InvalidRecordException):

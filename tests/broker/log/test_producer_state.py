@@ -108,7 +108,7 @@ def test_a_newer_epoch_begins_at_zero() -> None:
     assert log.produce(2, 1, 1) == 11
 
 
-def test_an_older_epoch_is_refused_even_for_what_was_a_duplicate() -> None:
+def test_an_older_epoch_is_refused_even_for_a_duplicate() -> None:
     log = Log()
     log.produce(1, 0, 10)
     log.produce(2, 0, 1)
@@ -149,7 +149,7 @@ def test_any_retries_within_the_window_leave_each_batch_once_and_in_order(
     start: int, sizes: list[int], data: st.DataObject
 ) -> None:
     """A producer with at most five batches unresolved, whose requests and responses get lost in any way it can happen:
-    it resends any batch of its window at any time, and goes on when the oldest is answered."""
+    it resends any batch of its window at any time, and continues when the oldest is answered."""
     batches = []
     sequence = start
     for size in sizes:

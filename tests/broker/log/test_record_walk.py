@@ -120,7 +120,7 @@ class Bad(Exception):
 
 
 class Naive:
-    """Reads one number or so many bytes at a time."""
+    """Reads one number, or a number of bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -174,7 +174,7 @@ def naive(data: bytes) -> int | None:
     return count
 
 
-# Bytes that are nearly records: small numbers, and now and then one that goes on for ever.
+# Bytes that are nearly records: small numbers, and sometimes one that never ends.
 NEARLY = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 3, 4, 12, 14, 16, 18, 0x80, 0xFF]), max_size=24).map(bytes)
 
 
@@ -206,7 +206,7 @@ def test_one_byte_changed(records: list[Fields], data: st.DataObject) -> None:
         (b"\0\0\0\1\x20\0", "it ends within its value"),
     ],
 )
-def test_it_says_what_is_wrong(body: bytes, problem: str) -> None:
+def test_the_problem_of_a_malformed_record(body: bytes, problem: str) -> None:
     assert problem_of(varint(len(body)) + body, 1) == f"record 0: {problem}"
 
 

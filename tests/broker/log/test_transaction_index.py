@@ -39,7 +39,7 @@ def test_a_marker_for_a_transaction_that_wrote_nothing_here_changes_nothing() ->
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["write", "commit", "abort"])), max_size=60))
-def test_what_is_before_the_first_unstable_offset_has_ended(steps: list[tuple[int, str]]) -> None:
+def test_transactions_before_the_first_unstable_offset_have_ended(steps: list[tuple[int, str]]) -> None:
     index = TransactionIndex()
     under_way: dict[int, int] = {}
     aborted: list[tuple[int, int, int]] = []

@@ -10,7 +10,7 @@ from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.network import acceptor as acceptor_module
 from aioproducer.broker.network import listening_socket
 from aioproducer.broker.network.acceptor import Acceptor
-from aioproducer.broker.network.gate import OPEN_GATE
+from aioproducer.broker.network.connection_gate import OPEN_GATE
 from aioproducer.broker.network.listening_socket import Listening, listen
 from aioproducer.timing.clock import SystemClock
 
@@ -64,14 +64,14 @@ async def test_processors_take_turns_and_sockets_are_set_up() -> None:
         one.close()
 
 
-async def test_one_that_is_full_is_passed_over_and_if_all_are_nothing_is_dropped() -> None:
+async def test_a_full_processor_is_skipped_and_if_all_are_full_nothing_is_dropped() -> None:
     full, roomy = SomeProcessor(0), SomeProcessor(2)
     acceptor, listening = await accepting(full, roomy)
     clients = [socket.create_connection(("127.0.0.1", listening.port)) for _ in range(4)]
     await turns()
     assert (len(full.connections), len(roomy.connections)) == (0, 2)
     blocked = acceptor.blocked_percent(SystemClock.monotonic())
-    assert blocked > 0, "told while it lasts"
+    assert blocked > 0, "reported while it lasts"
     full.room = roomy.room = 10
     full.more.set()
     roomy.more.set()
@@ -84,7 +84,7 @@ async def test_one_that_is_full_is_passed_over_and_if_all_are_nothing_is_dropped
         one.close()
 
 
-async def test_without_descriptors_it_goes_on_later_and_says_so_once(
+async def test_without_descriptors_it_continues_later_and_logs_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(acceptor_module, "_AFTER_AN_ERROR", 0.001)

@@ -21,7 +21,7 @@ ADDRESS = "10.0.0.1"
 
 
 class Departures:
-    """A gate that knows who has gone."""
+    """A gate that counts departed connections."""
 
     def __init__(self) -> None:
         self.gone: list[str] = []
@@ -67,7 +67,7 @@ def make_processor(security: ListenerSecurity, gate: Departures) -> Processor:
 
 
 async def close_after(turns: int, security: ListenerSecurity) -> list[str]:
-    """Closes a processor so many turns of the loop after a client has come that says nothing; returns who departed."""
+    """Closes a processor some loop turns after a silent client has connected; returns the departed connections."""
     gate = Departures()
     processor = make_processor(security, gate)
     processor.start()

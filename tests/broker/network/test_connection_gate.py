@@ -35,17 +35,17 @@ class LoopClock(ManualClock):
 
 
 class Door:
-    """A gate, and who came through it."""
+    """A gate, and the connections that it admitted."""
 
     def __init__(self, limits: ConnectionLimits = ConnectionLimits()) -> None:  # noqa: B008
         self.quotas = ConnectionQuotas[Arrival](limits, protected="INTERNAL")
         self.quotas.add_listener(LISTENER)
         self.admitted: list[Socket] = []
-        self.asked: list[int] = []
+        self.to_close: list[int] = []
         self.gate = ConnectionGate(self.quotas, LoopClock(), self._make_room)
 
     def _make_room(self, count: int) -> int:
-        self.asked.append(count)
+        self.to_close.append(count)
         return count
 
     def knock(self, address: str = "10.0.0.1", listener: str = LISTENER) -> Socket:
@@ -75,7 +75,7 @@ async def test_a_throttled_one_is_closed_when_its_time_is_over(world: World) -> 
         assert not door.knock().closed
     parked = door.knock()
     assert (parked.closed, door.gate.throttled) == (False, 1)
-    assert door.knock("10.0.0.2") in door.admitted, "nobody else is held up"
+    assert door.knock("10.0.0.2") in door.admitted, "no other address is delayed"
     await asyncio.sleep(0.99)
     assert not parked.closed
     await asyncio.sleep(0.02)
@@ -85,7 +85,7 @@ async def test_a_throttled_one_is_closed_when_its_time_is_over(world: World) -> 
 
 
 @virtual
-async def test_only_so_many_are_kept_to_be_closed(world: World) -> None:
+async def test_a_limited_number_of_sockets_is_kept_to_be_closed(world: World) -> None:
     door = Door()
     door.quotas.configure_ip_rates(1, {})
     sockets = [door.knock() for _ in range(10 + throttled_sockets.MAX_THROTTLED + 1)]
@@ -116,7 +116,7 @@ async def test_a_thousand_that_are_due_together_leave_the_loop_its_turns(world: 
 
 
 @virtual
-async def test_who_waits_for_the_rate_is_let_in_when_it_allows(world: World) -> None:
+async def test_a_connection_that_waits_for_the_rate_is_admitted_when_it_allows(world: World) -> None:
     door = Door(ConnectionLimits(max_connection_creation_rate=1))
     for _ in range(10):
         door.knock()
@@ -130,7 +130,7 @@ async def test_who_waits_for_the_rate_is_let_in_when_it_allows(world: World) -> 
 
 
 @virtual
-async def test_who_waits_for_a_place_is_let_in_when_somebody_goes_or_there_are_more(world: World) -> None:
+async def test_a_waiting_connection_is_admitted_when_one_closes_or_the_limit_rises(world: World) -> None:
     door = Door(ConnectionLimits(max_connections=1))
     first, second, third = door.knock(), door.knock(), door.knock()
     assert door.admitted == [first]
@@ -142,41 +142,41 @@ async def test_who_waits_for_a_place_is_let_in_when_somebody_goes_or_there_are_m
 
 
 @virtual
-async def test_the_inter_broker_listener_has_somebody_else_make_room(world: World) -> None:
+async def test_a_connection_of_the_inter_broker_listener_displaces_another(world: World) -> None:
     door = Door(ConnectionLimits(max_connections=1))
     door.quotas.add_listener("INTERNAL")
     door.knock()
-    assert door.asked == []
+    assert door.to_close == []
     assert door.knock(listener="INTERNAL") in door.admitted
-    assert door.asked == [1]
+    assert door.to_close == [1]
     assert door.knock(listener="INTERNAL") in door.admitted
-    assert door.asked == [1, 1], "the first one is on its way out"
+    assert door.to_close == [1, 1], "the first one is on its way out"
     door.gate.depart(LISTENER, "10.0.0.1")
     door.gate.depart("INTERNAL", "10.0.0.1")
-    assert door.asked == [1, 1]
+    assert door.to_close == [1, 1]
     door.gate.close()
 
 
 @virtual
-async def test_a_lower_limit_has_so_many_leave(world: World) -> None:
+async def test_a_lower_limit_closes_the_connections_beyond_it(world: World) -> None:
     door = Door()
     for _ in range(5):
         door.knock()
     door.gate.configure(ConnectionLimits(max_connections=2))
-    assert door.asked == [3]
+    assert door.to_close == [3]
     door.gate.depart(LISTENER, "10.0.0.1")
-    assert door.asked == [3]
+    assert door.to_close == [3]
     door.gate.close()
 
 
 @virtual
-async def test_once_closed_nobody_comes_in(world: World) -> None:
+async def test_a_closed_gate_admits_no_connection(world: World) -> None:
     door = Door(ConnectionLimits(max_connections=1))
     first, waiting = door.knock(), door.knock()
     door.gate.close()
     late = door.knock()
     assert (first.closed, waiting.closed, late.closed) == (False, True, True)
-    door.gate.depart(LISTENER, "10.0.0.1")  # the servers close what was let in
+    door.gate.depart(LISTENER, "10.0.0.1")  # the servers close admitted connections
     assert door.admitted == [first]
 
 

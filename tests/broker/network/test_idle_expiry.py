@@ -26,7 +26,7 @@ async def test_connections_without_requests_are_closed() -> None:
         assert await busy.is_closed()
 
 
-async def test_the_timer_is_set_again_for_who_comes_when_all_were_closed() -> None:
+async def test_the_timer_is_set_again_for_a_connection_after_all_were_closed() -> None:
     clock = ManualClock()
     async with Served(clock, connections_max_idle_ms=10, num_network_threads=1) as served:
         for _ in range(2):

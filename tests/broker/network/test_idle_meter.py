@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from aioproducer.broker.network.idle_meter import IdleMeter
 
 
-def test_who_rests_is_idle_while_it_rests() -> None:
+def test_a_resting_task_is_idle() -> None:
     meter = IdleMeter(100.0)
     assert meter.share(1, 100.0) == 1.0
     meter.rest(100.0)
@@ -26,7 +26,7 @@ def test_several_tasks() -> None:
     assert meter.share(4, 20.0) == 0.75
 
 
-def test_what_was_more_than_a_minute_ago_is_forgotten() -> None:
+def test_failures_older_than_a_minute_are_forgotten() -> None:
     meter = IdleMeter(0.0)
     meter.rest(0.0)
     meter.work(25.0)
@@ -34,7 +34,7 @@ def test_what_was_more_than_a_minute_ago_is_forgotten() -> None:
     assert meter.share(1, 65.0) == 0.0
 
 
-def test_nobody_is_idle() -> None:
+def test_a_pool_without_tasks_counts_as_idle() -> None:
     assert IdleMeter(0.0).share(0, 10.0) == 1.0
 
 

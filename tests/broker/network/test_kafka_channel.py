@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.network.channel_mute_state import ChannelMuteState
-from aioproducer.broker.network.gate import OPEN_GATE
+from aioproducer.broker.network.connection_gate import OPEN_GATE
 from aioproducer.broker.network.kafka_channel import KafkaChannel
 from aioproducer.broker.network.memory_pool import MemoryPool
 from aioproducer.broker.network.processor import Processor
@@ -25,7 +25,7 @@ UNLIMITED = MemoryPool(-1, Random(0), SystemClock())
 
 
 class FakeTransport(asyncio.Transport):
-    """Takes what is written, and says that the kernel does not while ``full``."""
+    """Accepts writes, and reports a full kernel buffer while ``full``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ async def test_a_client_that_left_while_it_was_throttled(channel: Channel) -> No
     assert channel.processor.connection_count == 0
 
 
-async def test_what_was_received_before_the_client_left_is_handled(channel: Channel) -> None:
+async def test_requests_received_before_the_client_disconnected_are_handled(channel: Channel) -> None:
     await channel.receive(1, 2, 3)
     gone: list[int] = []
     channel.pending.pop().on_abandon(lambda: gone.append(1))
@@ -247,7 +247,7 @@ async def test_a_connection_during_the_close_is_dropped(channel: Channel) -> Non
     await closing
 
 
-async def test_its_id_tells_both_ends(channel: Channel) -> None:
+async def test_a_connection_id_has_both_ends(channel: Channel) -> None:
     class Named(FakeTransport):
         def get_extra_info(self, name: str, default: object = None) -> object:
             return {"sockname": ("10.0.0.1", 9092), "peername": ("10.0.0.2", 40000)}.get(name)

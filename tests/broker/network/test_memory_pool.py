@@ -79,11 +79,11 @@ class Pool(RuleBasedStateMachine):
 
     @invariant()
     def is_bounded(self) -> None:
-        # One request beyond the limit, and a piece of everybody: that was under way.
+        # One request beyond the limit, and a piece of each other client that was being read.
         assert self.pool.available >= -(FRAME + PIECE * (len(self.clients) + 5))
 
     @invariant()
-    def somebody_can_go_on(self) -> None:
+    def a_receiver_can_continue(self) -> None:
         waiting = [client for client in self.clients if client.waits]
         moving = [client for client in self.clients if client.whole or not client.waits]
         assert not waiting or moving
@@ -93,7 +93,7 @@ class Pool(RuleBasedStateMachine):
 TestPool = Pool.TestCase
 
 
-def test_who_is_let_on_first_is_drawn() -> None:
+def test_the_next_client_is_drawn_at_random() -> None:
     firsts = set()
     for seed in range(20):
         pool = MemoryPool(SIZE, Random(seed), ManualClock())
@@ -114,7 +114,7 @@ def test_no_limit() -> None:
     assert not MemoryPool(0, Random(0), ManualClock()).is_limited
 
 
-def test_for_how_long_somebody_waited() -> None:
+def test_the_time_for_which_memory_was_depleted() -> None:
     clock = ManualClock()
     pool = MemoryPool(SIZE, Random(0), clock)
     assert (pool.available, pool.used, pool.depleted_percent(0), pool.depleted_time(0)) == (SIZE, 0, 0, 0)

@@ -43,7 +43,7 @@ def frame(api_key: int, version: int, body: bytes = b"") -> bytes:
         (frame(3, 1, b"\0\0\0\1more"), "MetadataRequest"),
     ],
 )
-async def test_what_is_no_request_closes_the_connection_with_one_line(
+async def test_a_malformed_request_closes_the_connection_with_one_log_line(
     client: RawClient, connect: Connect, data: bytes, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     for broken in (client, await connect(), await connect()):
@@ -127,7 +127,7 @@ async def test_a_bug_in_a_handler_closes_the_connection_and_is_logged(caplog: py
     assert [record.exc_info is not None for record in caplog.records] == [True]
 
 
-async def test_who_leaves_abandons_the_request_under_way() -> None:
+async def test_a_disconnect_abandons_the_current_request() -> None:
     async with Served() as served:
         client = await served.connect()
         await client.send_bytes(frame(3, 0))
@@ -137,7 +137,7 @@ async def test_who_leaves_abandons_the_request_under_way() -> None:
         await served.close()
         assert abandoned.is_set()
         assert request.abandoned
-        request.respond(MetadataResponse())  # nobody is there to read it: no harm done
+        request.respond(MetadataResponse())  # the client has gone: no harm done
 
 
 async def test_a_client_that_never_reads_is_not_read_either() -> None:
@@ -158,7 +158,7 @@ async def test_a_client_that_never_reads_is_not_read_either() -> None:
         await other.send_bytes(frame(3, 2))
         (await served.handler.next()).respond(big)
         assert await other.receive_frame()
-        # When it reads again, it gets everything it asked for.
+        # When it reads again, it gets all its answers.
         client.writer.transport.resume_reading()  # type: ignore[attr-defined]
         reading = asyncio.create_task(read_frames(client, 1000))
         for _ in range(1000 - answered):
@@ -166,7 +166,7 @@ async def test_a_client_that_never_reads_is_not_read_either() -> None:
         assert await reading == 1000
 
 
-async def test_it_takes_so_many_new_connections_in_a_round() -> None:
+async def test_a_processor_takes_a_limited_number_of_new_connections_per_round() -> None:
     async with Served(num_network_threads=1) as served:
         (processor,) = served.server.processors
         pairs = [socket.socketpair() for _ in range(CONNECTION_QUEUE_SIZE + 1)]

@@ -36,7 +36,7 @@ async def test_listens_on_the_port_it_says_until_it_is_closed(host: str) -> None
     await server.close()
 
 
-async def test_nobody_is_served_before_it_is_enabled() -> None:
+async def test_no_client_is_served_before_processing_is_enabled() -> None:
     server = make_server()
     port = (await server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)]))["PLAINTEXT"].port
     _, writer = await asyncio.open_connection("127.0.0.1", port)  # the system makes the connection
@@ -83,7 +83,7 @@ async def test_need_not_have_been_opened_to_be_closed() -> None:
     await make_server().close()
 
 
-async def test_new_connections_of_a_processor_that_goes_are_taken_over() -> None:
+async def test_new_connections_of_a_removed_processor_are_taken_over() -> None:
     server = make_server(num_network_threads=2)
     await server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)])
     stays, goes = (processor.new_connections for processor in server.processors)

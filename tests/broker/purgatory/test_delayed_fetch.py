@@ -11,7 +11,7 @@ from aioproducer.protocol.messages.fetch import FetchResponse
 
 
 class Remembers:
-    """A channel: the throttle time of each response that was sent tells it from the others."""
+    """A channel. The responses that were sent differ in their throttle times."""
 
     id, listener, address = "", "", ""
     user, security_protocol, authenticator = "ANONYMOUS", "PLAINTEXT", None
@@ -33,7 +33,7 @@ class Remembers:
 
 
 class Fetch:
-    """What the fetch of a request reads: enough or not, and a number that tells it from what it would read later."""
+    """What the fetch of a request reads: enough or not, and a number that distinguishes it from later reads."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -66,7 +66,7 @@ class Waiting(DelayedFetch):
         super().__init__(self.request, 1000, self.fetch)
 
 
-def test_is_answered_with_what_was_enough() -> None:
+def test_the_answer_is_the_read_that_was_enough() -> None:
     waiting = Waiting()
     assert not waiting.try_complete()
     waiting.fetch.enough, waiting.fetch.read_as = True, 2

@@ -39,13 +39,13 @@ def produce(timeout_ms: int = LONG_MS, acks: int = -1) -> ProduceRequest:
     return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=[data])
 
 
-def told(response: Any) -> tuple[str, int]:
+def outcome(response: Any) -> tuple[str, int]:
     answer = response.responses[0].partition_responses[0]
     return ErrorCode(answer.error_code).name, answer.base_offset
 
 
 async def answer(client: RawClient) -> tuple[str, int]:
-    return told((await client.receive(ProduceRequest.API_KEY, 9))[1])
+    return outcome((await client.receive(ProduceRequest.API_KEY, 9))[1])
 
 
 def waiting(cluster: EmbeddedCluster, kind: str = "Produce") -> float:
@@ -80,16 +80,16 @@ async def test_it_is_answered_when_the_last_replica_has_copied_it(cluster: Embed
 async def test_its_time_is_up(cluster: EmbeddedCluster, client: RawClient) -> None:
     """The batch is in the log all the same, as in Kafka: a retry of an idempotent producer finds it."""
     cluster.hold_replica("t", 0, 1)
-    assert told(await client.request(produce(timeout_ms=5), 9)) == ("REQUEST_TIMED_OUT", 0)
+    assert outcome(await client.request(produce(timeout_ms=5), 9)) == ("REQUEST_TIMED_OUT", 0)
     assert cluster.log("t").log_end_offset == 2
 
 
-async def test_acks_1_waits_for_nobody(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_acks_1_waits_for_no_replica(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.hold_replica("t", 0, 1)
-    assert told(await client.request(produce(acks=1), 9)) == ("NONE", 0)
+    assert outcome(await client.request(produce(acks=1), 9)) == ("NONE", 0)
 
 
-async def test_consumers_see_what_is_replicated(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_consumers_see_only_replicated_records(cluster: EmbeddedCluster, client: RawClient) -> None:
     await client.request(produce(), 9)
     cluster.hold_replica("t", 0, 1)
     await client.request(produce(acks=1), 9)
@@ -129,8 +129,8 @@ async def test_with_too_few_in_sync_nothing_is_replicated(cluster: EmbeddedClust
     for node in (1, 2):
         cluster.hold_replica("t", 0, node, in_sync=False)
     assert await answer(client) == ("REQUEST_TIMED_OUT", 0)
-    assert told(await client.request(produce(), 9)) == ("NOT_ENOUGH_REPLICAS", -1)
-    assert told(await client.request(produce(acks=1), 9)) == ("NONE", 2)
+    assert outcome(await client.request(produce(), 9)) == ("NOT_ENOUGH_REPLICAS", -1)
+    assert outcome(await client.request(produce(acks=1), 9)) == ("NONE", 2)
     assert await fetched(client) == (0, 0)
     cluster.release_replica("t", 0, 1)
     assert (await fetched(client))[0] == 4
@@ -143,7 +143,7 @@ async def test_a_node_that_stops_is_waited_for_no_more(cluster: EmbeddedCluster,
     await cluster.stop_node(1)
     assert await answer(client) == ("NONE", 0)
     await cluster.start_node(1)
-    assert told(await client.request(produce(), 9)) == ("NONE", 2)
+    assert outcome(await client.request(produce(), 9)) == ("NONE", 2)
 
 
 async def test_another_leader(cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -152,10 +152,10 @@ async def test_another_leader(cluster: EmbeddedCluster, client: RawClient) -> No
     await until(lambda: waiting(cluster))
     cluster.move_leader("t", 0, 1)
     assert (await answer(client))[0] == "NOT_LEADER_OR_FOLLOWER"
-    assert cluster.log("t").high_watermark == 2, "who leads has everything"
+    assert cluster.log("t").high_watermark == 2, "the leader has everything"
 
 
-async def test_who_leaves_is_forgotten(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_a_disconnected_client_is_forgotten(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.hold_replica("t", 0, 1)
     await client.send(produce(), 9)
     await until(lambda: waiting(cluster))
@@ -182,7 +182,7 @@ async def test_records_that_no_replica_has_any_more(cluster: EmbeddedCluster, cl
 
 
 @pytest.mark.parametrize("node", [0, 3])
-async def test_who_cannot_be_held(cluster: EmbeddedCluster, node: int) -> None:
+async def test_only_live_followers_can_be_held(cluster: EmbeddedCluster, node: int) -> None:
     with pytest.raises(InvalidReplicaAssignmentException, match=f"node {node} is no live follower of t-0"):
         cluster.hold_replica("t", 0, node)
 

@@ -13,6 +13,7 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.purgatory.delayed_operation import DelayedOperation
 from aioproducer.broker.purgatory.purgatories import Purgatories
 from aioproducer.broker.purgatory.purgatory import DelayedOperationPurgatory
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
 
@@ -184,7 +185,7 @@ ACTIONS = st.lists(
 
 @given(actions=ACTIONS, purge_interval=st.integers(0, 5), shut=st.booleans())
 def test_against_a_naive_one(actions: list[tuple[object, ...]], purge_interval: int, shut: bool) -> None:
-    """The purgatory against a list of who watches what until when. Nothing ends twice, and nothing never."""
+    """The purgatory against a list of operations with their keys and deadlines. Every operation ends exactly once."""
 
     @virtual
     async def compare(world: World) -> None:
@@ -258,3 +259,37 @@ async def test_each_purgatory_of_a_node_has_its_own_interval(world: World) -> No
             watched.append(purgatory.watched)
         assert max(watched) == interval + 1
     purgatories.shutdown()
+
+
+@virtual
+async def test_a_fatal_error_is_reported_and_later_operations_are_completed(world: World) -> None:
+    """It may come where nobody would hear of it: in a timer."""
+
+    def fail() -> None:
+        raise FatalExitError("no way on")
+
+    purgatory, reported = make(), []
+    purgatory.on_fatal = lambda error: reported.append(str(error))
+    doomed, woken, later = Operation(10, then=fail), Operation(50, then=fail), Operation(100)
+    for operation in (doomed, woken, later):
+        purgatory.try_complete_else_watch(operation, ["a"])
+    await asyncio.sleep(0.02)
+    assert reported == ["no way on"]
+    woken.ready = True
+    purgatory.check_and_complete("a")
+    assert reported == ["no way on"] * 2
+    await asyncio.sleep(0.2)
+    assert later.ends == ["completed", "expired"]
+
+
+@virtual
+async def test_without_a_node_a_fatal_error_is_raised(world: World) -> None:
+    def fail() -> None:
+        raise FatalExitError("no way on")
+
+    operation = Operation(then=fail)
+    operation.ready = True
+    purgatory = make()
+    purgatory.watch(operation, "a")
+    with pytest.raises(FatalExitError):
+        purgatory.check_and_complete("a")

@@ -11,7 +11,7 @@ def due(timer: Timer[TimerTask], now_ms: int) -> list[int]:
     return [task.expiration_ms for task in timer.advance(now_ms)]
 
 
-def test_what_is_due_already_does_not_wait() -> None:
+def test_a_task_that_is_due_does_not_wait() -> None:
     timer: Timer[TimerTask] = Timer(100)
     assert not timer.add(TimerTask(100))
     assert not timer.add(TimerTask(7))
@@ -19,7 +19,7 @@ def test_what_is_due_already_does_not_wait() -> None:
     assert len(timer) == 1
 
 
-def test_tasks_fall_due_at_their_time_whatever_wheel_they_were_in() -> None:
+def test_tasks_fall_due_at_their_time_on_every_wheel() -> None:
     timer: Timer[TimerTask] = Timer(0, wheel_size=3)
     times = [1, 2, 3, 8, 9, 10, 26, 27, 28, 80, 81, 1000]
     for time in reversed(times):

@@ -20,7 +20,7 @@ def quotas_of(key: str, *entries: tuple[dict[str, str | None], float]) -> Client
 
 
 class TestByteRate:
-    def test_who_has_no_quota_is_not_even_counted(self) -> None:
+    def test_clients_without_a_quota_are_not_counted(self) -> None:
         manager = ClientQuotaManager(PRODUCER_BYTE_RATE, quotas_of(PRODUCER_BYTE_RATE, ({"user": "a"}, 1)), WINDOW)
         assert manager.record("b", "x", 1e9, 0.0) == 0
         assert list(manager.usage(0.0)) == []
@@ -92,7 +92,7 @@ class TestControllerMutations:
         quota.record(4)
         assert quota.throttle_ms == 2000
 
-    def test_nobody_else_is_counted(self) -> None:
+    def test_a_client_without_a_quota_is_not_counted(self) -> None:
         manager = ControllerMutationQuotaManager(quotas_of(CONTROLLER_MUTATION_RATE, ({"client-id": "x"}, 1)), WINDOW)
         quota = manager.quota("a", "y", 0.0, strict=True)
         for _ in range(3):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioproducer.broker.quotas import client_quotas
 from aioproducer.broker.quotas.client_quotas import (
     CONNECTION_CREATION_RATE,
     CONSUMER_BYTE_RATE,
@@ -19,7 +20,7 @@ from aioproducer.broker.quotas.client_quotas import (
     entity,
 )
 from aioproducer.configs.config_def import INT_MAX
-from aioproducer.errors import InvalidRequestException, UnsupportedVersionException
+from aioproducer.errors import InvalidRequestException, PolicyViolationException, UnsupportedVersionException
 
 
 def of(**parts: str | None) -> Entity:
@@ -57,7 +58,7 @@ class TestEntity:
             ([("ip", "localhost")], "no IP address"),
         ],
     )
-    def test_what_is_none(self, parts: list[tuple[str, str | None]], why: str) -> None:
+    def test_invalid_entities(self, parts: list[tuple[str, str | None]], why: str) -> None:
         with pytest.raises(InvalidRequestException, match=why):
             entity(parts)
 
@@ -72,7 +73,7 @@ class TestAlter:
         quotas.alter(of(user="a"), [(REQUEST_PERCENTAGE, None), (CONSUMER_BYTE_RATE, None)])
         assert quotas.describe([], strict=False) == {}
 
-    def test_to_remove_what_is_not_there_is_no_error(self) -> None:
+    def test_removing_a_missing_file_is_no_error(self) -> None:
         quotas = ClientQuotas()
         quotas.alter(of(user="a"), [(PRODUCER_BYTE_RATE, None)])
         assert quotas.describe([], strict=False) == {}
@@ -91,7 +92,7 @@ class TestAlter:
             (of(user="a"), PRODUCER_BYTE_RATE, 1.5, "whole number"),
         ],
     )
-    def test_what_is_refused_changes_nothing(self, name: Entity, key: str, value: float, why: str) -> None:
+    def test_a_refused_change_changes_nothing(self, name: Entity, key: str, value: float, why: str) -> None:
         quotas = ClientQuotas()
         with pytest.raises(InvalidRequestException, match=why):
             quotas.alter(name, [(REQUEST_PERCENTAGE, None), (key, value)])
@@ -103,8 +104,20 @@ class TestAlter:
 
     def test_only_checked(self) -> None:
         quotas = ClientQuotas()
-        quotas.alter(of(user="a"), [(PRODUCER_BYTE_RATE, 1)], validate_only=True)
+        quotas.change(of(user="a"), [(PRODUCER_BYTE_RATE, 1)], validate_only=True)
         assert quotas.describe([], strict=False) == {}
+
+    def test_entities_and_their_names_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(client_quotas, "MAX_ENTITIES", 2)
+        quotas = ClientQuotas()
+        for name in "ab":
+            quotas.alter(of(user=name), [(PRODUCER_BYTE_RATE, 1)])
+        with pytest.raises(PolicyViolationException, match="2 entities have quotas"):
+            quotas.alter(of(user="c"), [(PRODUCER_BYTE_RATE, 1)])
+        quotas.alter(of(user="a"), [(PRODUCER_BYTE_RATE, None)])
+        quotas.alter(of(user="c"), [(PRODUCER_BYTE_RATE, 1)])
+        with pytest.raises(InvalidRequestException, match="1001 characters"):
+            of(user="x" * 1001)
 
     def test_listeners_hear_of_every_change(self) -> None:
         quotas, heard = ClientQuotas(), []
@@ -154,7 +167,7 @@ class TestDescribe:
             ([("ip", 1, None), ("user", 0, "a")], "none together"),
         ],
     )
-    def test_what_is_no_filter(
+    def test_invalid_filters(
         self, quotas: ClientQuotas, components: list[tuple[str, int, str | None]], why: str
     ) -> None:
         with pytest.raises(InvalidRequestException, match=why):
@@ -181,7 +194,7 @@ def test_the_most_specific_quota_counts(there: set[int]) -> None:
         assert limit == Limit(min(there) + 1, "a" if "user" in first else "", "x" if "client_id" in first else "")
 
 
-def test_whoever_has_none() -> None:
+def test_a_client_without_a_quota() -> None:
     quotas = ClientQuotas()
     for user, client in product("ab", "xy"):
         assert quotas.limit(PRODUCER_BYTE_RATE, user, client) is None

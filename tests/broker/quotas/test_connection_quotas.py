@@ -74,7 +74,7 @@ class TestAddress:
         quotas.configure_ip_rates(1, {})
         assert quotas.arrive(EXTERNAL, "10.0.0.1", 99, 0.0)[0].delay_ms == 2000
 
-    def test_an_address_over_its_limits_costs_nobody_else_anything(self) -> None:
+    def test_an_address_beyond_its_limits_delays_no_other_address(self) -> None:
         limits = ConnectionLimits(max_connection_creation_rate=1, max_connections_per_ip_overrides={"10.0.0.2": 0})
         quotas = quotas_of(limits, window=QuotaWindow(1.0, 2))
         quotas.configure_ip_rates(INT_MAX, {"10.0.0.1": 1})
@@ -127,7 +127,7 @@ class TestListener:
 
 
 class TestBroker:
-    def test_who_makes_room_for_the_inter_broker_listener(self) -> None:
+    def test_a_client_is_closed_to_make_room_for_the_inter_broker_listener(self) -> None:
         quotas = quotas_of(ConnectionLimits(max_connections=1))
         quotas.arrive(EXTERNAL, "10.0.0.1", 0, 0.0)
         assert quotas.excess == 0
@@ -136,7 +136,7 @@ class TestBroker:
         assert quotas.excess == 1
         quotas.depart(EXTERNAL, "10.0.0.1")
         assert quotas.excess == 0
-        assert quotas.turn(0.0) == []  # still one, so nobody else
+        assert quotas.turn(0.0) == []  # there is still one connection, so no other is admitted
 
     def test_the_only_listener_is_not_protected(self) -> None:
         quotas = ConnectionQuotas[int](ConnectionLimits(max_connections=1), protected=INTERNAL)
@@ -160,7 +160,7 @@ class TestBroker:
             order.append(decision.connection)
         assert order == [-1, 1, -2, 2]
 
-    def test_a_higher_limit_lets_in_who_waits(self) -> None:
+    def test_a_higher_limit_admits_waiting_connections(self) -> None:
         quotas = quotas_of(ConnectionLimits(max_connections=1))
         for n in range(4):
             quotas.arrive(EXTERNAL, "10.0.0.1", n, 0.0)
@@ -207,7 +207,7 @@ class TestWaitingRoom:
         assert verdicts(quotas.leave_room()) == {1: TURNED_AWAY, 2: TURNED_AWAY, 3: TURNED_AWAY}
         assert quotas.waiting(EXTERNAL) == 0
 
-    def test_a_listener_goes(self) -> None:
+    def test_a_listener_is_removed(self) -> None:
         quotas = quotas_of(ConnectionLimits(listeners={EXTERNAL: ListenerLimits(max_connections=1)}))
         for n in range(3):
             quotas.arrive(EXTERNAL, "10.0.0.1", n, 0.0)

@@ -22,11 +22,11 @@ class Names:
         self.addresses = {"one.example": ["10.0.0.1"], "two.example": ["127.0.0.1", "::1", "127.0.0.1"]}
         self.may_answer = threading.Event()
         self.may_answer.set()
-        self.asked: list[str] = []
+        self.lookups: list[str] = []
 
     def getaddrinfo(self, name: str, port: None, *, type: int) -> list[object]:
         assert threading.current_thread() is not threading.main_thread(), "the loop waits for no name service"
-        self.asked.append(name)
+        self.lookups.append(name)
         self.may_answer.wait()
         if name not in self.addresses:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -70,18 +70,18 @@ async def test_a_name_that_cannot_be_resolved_stops_the_start(names: Names) -> N
 async def test_slow_names_take_one_thread_and_are_dropped_when_the_config_changes(
     cluster: EmbeddedCluster, names: Names
 ) -> None:
-    names.asked.clear()
+    names.lookups.clear()
     names.may_answer.clear()
     cluster.alter_broker_configs({CONFIG: ",".join(f"slow{number}.example:1" for number in range(100))})
-    while not names.asked:  # noqa: ASYNC110 - a thread tells
+    while not names.lookups:  # noqa: ASYNC110 - a thread does it
         await asyncio.sleep(0.001)
     threads = cluster._servers[0].context.threads
     await asyncio.gather(*(threads.run(lambda: None) for _ in range(20)))
-    assert names.asked == ["slow0.example"]
+    assert names.lookups == ["slow0.example"]
     cluster.alter_broker_configs({CONFIG: "two.example:2"})
     names.may_answer.set()
     await cluster.listeners_changed()
-    assert names.asked == ["slow0.example", "two.example"]
+    assert names.lookups == ["slow0.example", "two.example"]
     assert limits(cluster) == {"127.0.0.1": 2, "::1": 2}
 
 
@@ -91,7 +91,7 @@ async def test_a_change_is_obeyed_when_its_names_are_resolved(
     client = await connect()
     names.may_answer.clear()
     cluster.alter_broker_configs({CONFIG: "one.example:3,two.example:0,10.0.0.9:4"})
-    assert limits(cluster) == {"10.0.0.1": 3, "10.0.0.9": 4}, "what is known counts at once"
+    assert limits(cluster) == {"10.0.0.1": 3, "10.0.0.9": 4}, "known addresses count at once"
     assert (await client.request(MetadataRequest(), 9)).brokers
     cluster.alter_broker_configs({CONFIG: "two.example:0"})
     names.may_answer.set()
@@ -127,11 +127,11 @@ async def test_names_of_dynamic_configs_do_not_stop_a_start(
 
 
 async def test_a_node_may_stop_while_names_are_resolved(cluster: EmbeddedCluster, names: Names) -> None:
-    asked = len(names.asked)
+    count = len(names.lookups)
     names.may_answer.clear()
     try:
         cluster.alter_broker_configs({CONFIG: "two.example:5"})
-        while len(names.asked) == asked:  # noqa: ASYNC110 - asked in a thread
+        while len(names.lookups) == count:  # noqa: ASYNC110 - a thread looks names up
             await asyncio.sleep(0)
         async with asyncio.timeout(30):
             await cluster.stop_node(0, clean=True)

@@ -28,7 +28,7 @@ def test_another_bound() -> None:
     assert quota.throttle_ms(0.0) == 0
 
 
-def test_what_is_taken_back_does_not_count() -> None:
+def test_negative_records_do_not_count() -> None:
     quota = RateQuota(1, QuotaWindow(1.0, 2))
     quota.record(1, 0.0)
     quota.record(1, 0.0)

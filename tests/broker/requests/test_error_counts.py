@@ -14,7 +14,7 @@ def test_of_every_partition() -> None:
     assert error_counts(ProduceResponse(topics)) == {ErrorCode.NONE: 2, ErrorCode.NOT_LEADER_OR_FOLLOWER: 1}
 
 
-def test_of_the_whole_and_its_parts() -> None:
+def test_errors_of_the_response_and_of_its_parts_are_counted() -> None:
     topics = [FetchableTopicResponse("t", partitions=[PartitionData(0, ErrorCode.OFFSET_OUT_OF_RANGE)])]
     assert error_counts(FetchResponse(responses=topics)) == {ErrorCode.NONE: 1, ErrorCode.OFFSET_OUT_OF_RANGE: 1}
 

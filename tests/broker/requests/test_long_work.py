@@ -1,4 +1,4 @@
-"""Work in slices: everything is done once, nobody waits for more than a slice of another, and errors find their way."""
+"""Work in slices: all is done once, no work waits for more than a slice of another, and errors reach the caller."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class Works:
         self.channel = Channel()
         self.steps: list[str] = []
 
-    def begin(self, name: str, count: int, error: Exception | None = None, *, needed: bool = False) -> Request:
+    def begin(
+        self, name: str, count: int, error: Exception | None = None, *, needed: bool = False, large: bool = False
+    ) -> Request:
         request = Request(RequestHeader(3, 12, 1, None), self.channel, self.channel)
 
         def steps() -> Steps[Response | None]:
@@ -63,12 +65,12 @@ class Works:
                 raise error
             return MetadataResponse()
 
-        self.work.run(request, steps(), needed=needed)
+        (self.work.run_large if large else self.work.run)(request, steps(), needed=needed)
         return request
 
     async def until_ended(self, *requests: Request) -> None:
         """Responses of what took long are encoded in threads, and so come in any order."""
-        while len(self.channel.ended) < len(requests) or self.work:  # noqa: ASYNC110 - no event tells
+        while len(self.channel.ended) < len(requests) or self.work:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0)
         assert set(self.channel.ended) == set(requests)
 
@@ -82,7 +84,7 @@ def test_finish_does_all_of_it() -> None:
     assert finish(steps()) == 3
 
 
-async def test_what_is_short_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_short_work_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     works = Works()
     monkeypatch.setattr(long_work, "FIRST_SLICE", 10)
     request = works.begin("a", 3)
@@ -107,12 +109,32 @@ async def test_a_client_that_is_gone_is_worked_for_no_more() -> None:
     assert works.steps == ["a", "b", "b"]
 
 
-async def test_what_is_needed_is_done_though_the_client_is_gone() -> None:
+async def test_needed_work_is_done_even_if_the_client_is_gone() -> None:
     works = Works()
     gone = works.begin("a", 3, needed=True)
     gone.abandon()
     await works.until_ended(gone)
     assert works.steps == ["a", "a", "a"]
+
+
+async def test_few_large_works_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "LARGE_AT_ONCE", 2)
+    works = Works()
+    requests = [works.begin(name, 3, large=True) for name in "abcd"]
+    assert works.steps == ["a", "b"]
+    await works.until_ended(*requests)
+    assert works.steps == ["a", "b", "a", "b", "a", "b", "c", "d", "c", "d", "c", "d"]
+
+
+async def test_a_large_work_that_is_dropped_or_fails_lets_the_next_one_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "LARGE_AT_ONCE", 1)
+    works = Works()
+    dropped = works.begin("a", 3, large=True)
+    works.begin("b", 1, ValueError("bad"), large=True)
+    last = works.begin("c", 1, large=True)
+    dropped.abandon()
+    await works.until_ended(last)
+    assert (works.steps, works.channel.failed) == (["a", "b", "c"], ["bad"])
 
 
 async def test_an_error_is_raised_to_the_handler_and_the_others_go_on() -> None:

@@ -44,7 +44,7 @@ async def turns(count: int = 5) -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_full_queue_makes_who_sends_wait() -> None:
+async def test_a_full_queue_makes_senders_wait() -> None:
     channel = RequestChannel(2, SystemClock())
     requests = [make_request(channel, number) for number in range(4)]
     assert channel.offer(requests[0])
@@ -62,7 +62,7 @@ async def test_a_full_queue_makes_who_sends_wait() -> None:
     assert await channel.receive_request() is requests[3]
 
 
-async def test_who_gives_up_waiting_passes_its_turn_on() -> None:
+async def test_a_cancelled_sender_passes_its_turn_on() -> None:
     channel = RequestChannel(1, SystemClock())
     requests = [make_request(channel, number) for number in range(3)]
     channel.offer(requests[0])
@@ -118,7 +118,7 @@ async def test_a_handler_that_is_cancelled_may_be_passed_over_before_it_knows() 
     assert await channel.receive_request() is request
 
 
-async def test_who_gives_up_waiting_may_be_passed_over_before_it_knows() -> None:
+async def test_a_cancelled_sender_may_be_skipped_before_it_runs() -> None:
     channel = RequestChannel(1, SystemClock())
     channel.offer(make_request(channel))
     waiting = asyncio.create_task(channel.send_request(make_request(channel)))
@@ -214,8 +214,8 @@ async def test_after_a_fatal_error_nothing_more_is_handled(in_callback: bool, ca
     handler = Fatal()
     channel = RequestChannel(100, SystemClock())
     pool = KafkaRequestHandlerPool("handler", channel, handler, SystemClock())
-    told: list[str] = []
-    pool.on_fatal = lambda error: told.append(str(error))
+    errors: list[str] = []
+    pool.on_fatal = lambda error: errors.append(str(error))
     pool.resize(1)
     for number in range(4):
         assert channel.offer(make_request(channel, number))
@@ -223,7 +223,7 @@ async def test_after_a_fatal_error_nothing_more_is_handled(in_callback: bool, ca
     pool.resize(4)
     await turns()
     assert len(handler.requests) == 1
-    assert told == ["no way on"]
+    assert errors == ["no way on"]
     assert not channel.handle_now(make_request(channel))
     (record,) = caplog.records
     assert record.levelname == "CRITICAL"
@@ -258,7 +258,7 @@ async def test_idle_and_busy() -> None:
         await each.wait_closed()
 
 
-async def test_who_waits_for_rest_is_told_when_somebody_has_nothing_to_do() -> None:
+async def test_a_waiter_for_rest_is_woken_when_a_handler_is_idle() -> None:
     channel = RequestChannel(5, SystemClock())
     for number in range(2):
         assert channel.offer(make_request(channel, number))

@@ -52,7 +52,7 @@ class TestTimeLine:
         assert parts_of(times) == pytest.approx([1000, 2000, 0, 2000, 0], abs=2)
 
     @pytest.mark.parametrize("reached", range(1, 6))
-    def test_one_whose_client_left_has_the_parts_that_it_came_to(self, reached: int) -> None:
+    def test_a_request_whose_client_disconnected_has_the_parts_that_it_reached(self, reached: int) -> None:
         times = RequestTimes(request_at(*[1.0, 1.001, 1.003, 1.006, 1.010][:reached]), 1.020)
         assert sum(parts_of(times)) == pytest.approx(times.total, abs=5)
         assert times.total == pytest.approx(20_000, abs=2)

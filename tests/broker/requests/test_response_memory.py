@@ -15,7 +15,7 @@ def make() -> Request:
 LARGE = 100_000
 
 
-def test_a_quarter_of_what_is_left_until_the_request_is_over() -> None:
+def test_a_request_gets_a_quarter_of_the_rest_until_it_ends() -> None:
     memory = ResponseMemory(10 * LARGE)
     requests = [make(), make(), WrappedRequest(make())]
     assert memory.share == 10 * LARGE // 4

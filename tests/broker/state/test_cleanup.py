@@ -23,7 +23,7 @@ async def test_again_and_again_until_it_is_closed(world: World) -> None:
         cleaned.append(loop.time())
         yield
 
-    cleanup, began = Cleanup("they", 10_000, clean, ManualClock()), loop.time()
+    cleanup, began = Cleanup("offsets", 10_000, clean, ManualClock()), loop.time()
     cleanup.start()
     cleanup.start()
     await asyncio.sleep(25)
@@ -52,7 +52,7 @@ async def test_others_have_their_turn_after_a_slice(world: World) -> None:
             turns[0] += 1
             await asyncio.sleep(0)
 
-    cleanup = Cleanup("they", 1000, clean, clock)
+    cleanup = Cleanup("offsets", 1000, clean, clock)
     cleanup.start()
     await asyncio.sleep(0.999)
     task = asyncio.create_task(others())
@@ -72,9 +72,11 @@ async def test_a_data_directory_that_fails_is_tried_again(world: World, caplog: 
         raise KafkaStorageException("the disk is full")
         yield
 
-    cleanup = Cleanup("they", 1000, clean, ManualClock())
+    cleanup = Cleanup("offsets", 1000, clean, ManualClock())
     cleanup.start()
     await asyncio.sleep(2.5)
     cleanup.close()
     assert len(tried) == 2
-    assert [record.getMessage() for record in caplog.records] == ["they do not expire now: the disk is full"] * 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "expired offsets are not removed: the disk is full"
+    ] * 2

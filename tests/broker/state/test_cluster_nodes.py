@@ -35,7 +35,7 @@ def test_a_node_is_found_by_the_listeners_that_it_advertises_while_it_lives() ->
     assert nodes.find(1, "INTERNAL") == Node(1, "127.0.0.1", 9093)
 
 
-def test_the_first_that_lives_in_the_order_asked_for() -> None:
+def test_the_first_live_node_in_the_given_order() -> None:
     nodes = make_nodes(3)
     nodes.stopped(2)
     assert nodes.first_alive((2, 1, 0)) == 1

@@ -97,7 +97,7 @@ class TestCreate:
         assert leaders(state, "a") == [1] * 100
         assert {partition.log.config.max_message_bytes for partition in topic.partitions} == {7000}
 
-    def test_in_steps_somebody_else_may_be_first(self) -> None:
+    def test_another_request_may_finish_between_the_steps(self) -> None:
         state = make_state()
         steps = state.creating_topic(NewTopic("a", partitions=100))
         next(steps)
@@ -159,14 +159,14 @@ class TestDelete:
         state.delete_topic_by_id(state.topics["b"].id)
         assert not state.topics
 
-    def test_what_is_not_there(self) -> None:
+    def test_missing_topics_raise(self) -> None:
         state = make_state()
         with pytest.raises(UnknownTopicOrPartitionException):
             state.delete_topic("a")
         with pytest.raises(UnknownTopicIdException):
             state.delete_topic_by_id(uuid4())
 
-    def test_nobody_leads_what_is_deleted(self) -> None:
+    def test_a_deleted_partition_has_no_leader(self) -> None:
         state = make_state()
         (partition,) = state.create_topic(NewTopic("a")).partitions
         state.delete_topic("a")

@@ -33,15 +33,15 @@ def test_a_new_leader_has_a_new_epoch_and_watchers_know() -> None:
     assert seen == [(1, 1)]
 
 
-def test_a_watcher_may_leave_while_watchers_are_told() -> None:
+def test_a_watcher_may_unwatch_while_watchers_are_called() -> None:
     partition = Partition("t", 0, (0,), PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({}))), leader=0)
-    told = []
+    calls = []
 
     def watch_once(partition: Partition) -> None:
-        told.append(1)
+        calls.append(1)
         partition.unwatch(watch_once)
 
     partition.watch(watch_once)
     partition.notify()
     partition.notify()
-    assert told == [1]
+    assert calls == [1]

@@ -25,7 +25,7 @@ BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 
 
 def crashes(histories: int) -> int:
-    """Runs random histories with crashes of a machine, and returns the number of crashes. Raises what is wrong."""
+    """Runs random histories with crashes of a machine; returns the number of crashes. Raises the first violation."""
     count = 0
     right = FaultyFiles.crash
 

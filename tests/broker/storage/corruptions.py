@@ -96,7 +96,7 @@ async def fill(directory: Path, crashed: Path) -> None:
 async def corruptions(
     directory: Path, count: int, seed: int = 0, *, progress: Progress = lambda done: None
 ) -> Corruptions:
-    """Changes one byte in a copy, so many times: half of them after a clean shutdown, half after a kill."""
+    """Changes one byte in a copy, a number of times: half of them after a clean shutdown, half after a kill."""
     whole, crashed, copy = directory / "whole", directory / "crashed", directory / "copy"
     with errors():
         await fill(whole, crashed)
@@ -158,7 +158,7 @@ async def _judge(directory: Path, where: str, acknowledged: dict[Where, bytes | 
     for topic, partition, offset in sorted(lost - named):
         found.silent.append(f"{where}: {topic}-{partition}, offset {offset}")
     surplus = left.keys() - acknowledged.keys() - named
-    found.silent += [f"{where}: a record that nobody sent, {one}" for one in sorted(surplus)]
+    found.silent += [f"{where}: a record that was never sent, {one}" for one in sorted(surplus)]
 
 
 async def _recovered(directory: Path) -> dict[Where, bytes | None]:

@@ -310,8 +310,8 @@ class CrashMachine(RuleBasedStateMachine):
         code=st.sampled_from((None, errno.ENOSPC, errno.EIO)),
     )
     def crash(self, after: int | None, again: list[int], code: int | None) -> None:
-        """At once, or so many operations into the commit under way; a disk's error may come first. Then recoveries that
-        crash as well, and one that does not."""
+        """Crashes at once, or after some operations of the current commit; a disk error may come first. Then come
+        recoveries that crash as well, and one that does not."""
         if self.in_flight is not None and after is not None:
             if code is None:
                 self._dies(after, self.in_flight[0].run)
@@ -327,7 +327,7 @@ class CrashMachine(RuleBasedStateMachine):
     @rule(after=st.one_of(st.none(), st.integers(1, 6)), again=st.lists(st.integers(1, 12), max_size=2))
     def close(self, after: int | None, again: list[int]) -> None:
         """In good order, unless the machine crashes while that is noted; then starts, and one that does not crash."""
-        for _ in range(3):  # what is under way, what has changed since, and the files that may go then
+        for _ in range(3):  # the current commit, later changes, and then the removal of files
             self.commit_all()
         left = self.store.checkpoints(self.state)
         if after is None:
@@ -365,7 +365,7 @@ class CrashMachine(RuleBasedStateMachine):
     # the judgement
 
     def _judge(self) -> None:
-        """What is found is what was promised last, or the commit that was under way, and nothing else."""
+        """The found state is the last promised one, or that of the interrupted commit."""
         states = [self.acknowledged] if self.in_flight is None else [self.in_flight[1], self.acknowledged]
         found = self._journaled()
         base = next((one for one in states if one.journal == found), None)
@@ -390,7 +390,7 @@ class CrashMachine(RuleBasedStateMachine):
         self._retry(sent, lost)
 
     def _retry(self, sent: dict[Where, list[Sent]], lost: dict[Where, list[Sent]]) -> None:
-        """The producer sends again what it sent last: what is there is recognised, and what is not is appended."""
+        """The producer resends its last batch: it is recognised if it is there, and appended if not."""
         for partition in self.state.partitions():
             where = self._where(partition)
             gone = {one.value for one in lost[where]}

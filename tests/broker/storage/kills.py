@@ -161,7 +161,7 @@ class _Writers:
 def kills(
     confluent: Any, directory: Path, count: int, seed: int = 0, *, progress: Progress = lambda done: None
 ) -> Kills:
-    """Kills the broker so many times, and then reads everything."""
+    """Kills the broker a number of times, and then reads everything."""
     broker = _Broker(directory / "data", directory / "log")
     random = Random(seed)
     found = Kills(count)

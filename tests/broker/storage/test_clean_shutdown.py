@@ -59,7 +59,7 @@ def test_a_crash_leaves_all_of_it_or_nothing(at: int, seed: int) -> None:
     assert files.names("") == []
 
 
-def test_what_is_torn_is_left_out() -> None:
+def test_torn_frames_are_left_out() -> None:
     files = FaultyFiles()
     write_clean_shutdown(files, LOGS)
     files.truncate(CLEAN_SHUTDOWN, files.size(CLEAN_SHUTDOWN) - 1)
@@ -146,6 +146,6 @@ async def test_a_file_of_another_size_is_read(closed: tuple[Path, Logs], caplog:
         file.write(b"not a batch")
     with caplog.at_level(logging.WARNING):
         assert await start(directory) == before
-    assert "t-1 is not as it was left: all of it is read" in caplog.text
+    assert "t-1 has changed since the clean shutdown: the start reads all of it" in caplog.text
     assert "is cut off at byte" in caplog.text
     assert "t-0 is not" not in caplog.text

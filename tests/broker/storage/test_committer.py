@@ -8,8 +8,7 @@ import pytest
 
 from aioproducer.broker.storage.committer import Committer, FlushPolicy
 from aioproducer.broker.storage.data_directory import DataDirectory
-from aioproducer.broker.storage.journal import MetadataJournal
-from aioproducer.broker.storage.journal_copy import JOURNAL
+from aioproducer.broker.storage.journal import JOURNAL, MetadataJournal
 from aioproducer.protocol.primitives import Buffer
 from tests.broker.storage.faulty_files import FaultyFiles
 
@@ -48,9 +47,9 @@ class _Committing:
         """Changes an entry; whether that is on disk."""
         self.journal.put(("entry", number), "x" * size)
         self.directory.changed()
-        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.committer.when_committed(told.set_result)
-        return await told
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.committer.when_committed(done.set_result)
+        return await done
 
     async def idle(self) -> None:
         """Returns when the write that runs has ended, or soon."""
@@ -80,15 +79,15 @@ async def test_a_commit_waits_for_one_piece_of_a_copy(committing: _Committing) -
         before = committing.files.appended.count(NEW)
         committing.journal.put(("entry", 0), number)
         committing.directory.changed()
-        told = asyncio.Event()
+        called = asyncio.Event()
 
-        def committed(right: bool, before: int = before, told: asyncio.Event = told) -> None:
+        def committed(right: bool, before: int = before, called: asyncio.Event = called) -> None:
             assert right
             waited_for.append(committing.files.appended.count(NEW) - before)
-            told.set()
+            called.set()
 
         committing.committer.when_committed(committed)
-        await told.wait()
+        await called.wait()
     assert committing.journal.copy is not None, "it has more pieces than there were commits"
     assert max(waited_for) <= 1
 

@@ -1,4 +1,4 @@
-"""Whatever a crash does, what was committed is there, and nothing that never was; and mistakes in that are found."""
+"""After any crash every committed change is there, and nothing else; planted mistakes are found."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from aioproducer.broker.storage.commit import Commit, Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.frames import Key, Value
-from aioproducer.broker.storage.journal import JournalWrite
-from aioproducer.broker.storage.journal_copy import JournalCopy
+from aioproducer.broker.storage.journal import JournalCopy, JournalWrite
 from aioproducer.broker.storage.repair import Cut
 from aioproducer.errors import KafkaError
 from tests.broker.storage.crash_machine import CrashMachine
@@ -117,7 +116,12 @@ def directories_of_deleted_topics_stay(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def where_a_log_begins_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(DataDirectory, "log_start_moved", lambda self, batches, log_start_offset, producer_state: None)
+    patch.setattr(DataDirectory, "log_start_moved", lambda self, batches, log_start_offset: None)
+
+
+@planted
+def what_deleted_batches_said_of_producers_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DataDirectory, "keep_producers", lambda self, key, producer_state: None)
 
 
 @pytest.mark.once
@@ -177,8 +181,8 @@ def test_files_that_go_too_early_are_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def decided(crash_after: int) -> CrashMachine:
-    """A transaction in two partitions that is committed when the machine crashes, so many operations into what the disk
-    has to do for it: the journal is appended to and synced first, then come the two logs."""
+    """A transaction in two partitions is committed when the machine crashes, after some of the disk operations for it:
+    first the journal is appended to and synced, then the two logs."""
     machine = CrashMachine()
     machine.start(seed=1)
     machine.produce_in_transaction(name="a", producer="one", indexes={0, 1})
@@ -190,7 +194,7 @@ def decided(crash_after: int) -> CrashMachine:
 
 
 @pytest.mark.parametrize("crash_after", range(3, 9))
-def test_what_was_decided_is_done_in_every_partition(crash_after: int) -> None:
+def test_a_decision_is_carried_out_in_every_partition(crash_after: int) -> None:
     (how,) = decided(crash_after).model.transactions.values()
     assert how == "committed"
 
@@ -238,7 +242,7 @@ def test_a_write_that_was_torn_is_cut_off(seed: int) -> None:
     torn(seed)
 
 
-def test_what_is_cut_off_and_stays_in_the_file_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_that_should_be_cut_off_but_stay_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Cut, "run", lambda self, files: None)
     with pytest.raises((AssertionError, KafkaError)):
         all(torn(seed) for seed in SEEDS)

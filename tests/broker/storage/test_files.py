@@ -33,7 +33,7 @@ def test_a_file_is_written_read_and_cut(files: Files) -> None:
     files.sync("f")
 
 
-def test_nobody_else_may_look(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_the_files(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         files = OsFiles(tmp_path / "data")
@@ -69,7 +69,7 @@ def test_directories(files: Files) -> None:
     assert files.names("") == []
 
 
-def test_what_is_not_there_is_an_error(files: Files) -> None:
+def test_missing_files_raise(files: Files) -> None:
     for operation in (
         lambda: files.read("d/f", 0, 1),
         lambda: files.append("d/f", [b"x"]),
@@ -79,6 +79,20 @@ def test_what_is_not_there_is_an_error(files: Files) -> None:
     ):
         with pytest.raises(OSError):
             operation()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_of_a_link_the_link_alone_is_removed(tmp_path: Path, there: bool) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    if there:
+        elsewhere.mkdir()
+        (elsewhere / "f").write_text("x")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "link").symlink_to(elsewhere)
+    OsFiles(data).remove("link")
+    assert list(data.iterdir()) == []
+    assert [(elsewhere / "f").read_text()] == ["x"] if there else not elsewhere.exists()
 
 
 class TestLock:
@@ -108,7 +122,7 @@ OsFiles(Path({str(directory)!r})).lock()
 
 
 class TestCrash:
-    def test_what_was_synced_stays(self) -> None:
+    def test_synced_bytes_stay(self) -> None:
         for seed in range(50):
             files = FaultyFiles(seed)
             files.make_directory("d")

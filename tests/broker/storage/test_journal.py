@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from aioproducer.broker.storage.frames import Key, frame
-from aioproducer.broker.storage.journal import Damage, MetadataJournal
-from aioproducer.broker.storage.journal_copy import JOURNAL, PIECE
+from aioproducer.broker.storage.journal import JOURNAL, PIECE, Damage, MetadataJournal
 from aioproducer.protocol.primitives import Buffer
 from tests.broker.storage.faulty_files import FaultyFiles
 
@@ -82,7 +81,7 @@ def flip(files: FaultyFiles, at: int) -> None:
 
 
 @pytest.mark.parametrize("at", range(0, 500, 7))
-def test_one_flipped_bit_costs_one_frame_and_is_told(at: int) -> None:
+def test_one_flipped_bit_loses_one_frame_and_is_reported(at: int) -> None:
     files = written(1, 2, 3)
     size = files.size(JOURNAL)
     at %= size
@@ -96,7 +95,7 @@ def test_one_flipped_bit_costs_one_frame_and_is_told(at: int) -> None:
     assert sum(one != other for one, other in zip(kept, right, strict=True)) <= 1
 
 
-def test_what_is_missing_at_the_end_is_told() -> None:
+def test_a_missing_end_is_reported() -> None:
     files = written(1, 2)
     size = files.size(JOURNAL)
     files.truncate(JOURNAL, size - 3)

@@ -23,7 +23,7 @@ async def test_a_byte_that_changes_loses_no_record_without_an_error_that_names_i
     assert found.records > 700
 
 
-async def test_damage_that_is_not_told_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreported_damage_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LogReader, "_lost", lambda self, beyond, where: None)
     monkeypatch.setattr(StoredBatches, "_verify", lambda self, batch, path, position: None)
     found = await corruptions(tmp_path, 8, seed=3)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.log.producer_state import ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.security.scram_credentials import ScramMechanism
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.error_code import ErrorCode
@@ -28,6 +30,7 @@ from aioproducer.protocol.messages.delete_records import (
 )
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
+from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.testing.apache_kafka import KafkaTools
@@ -101,7 +104,7 @@ async def test_a_restart_changes_nothing(tmp_path: Path) -> None:
         assert {name for name in OsFiles(tmp_path).names("") if name[-2] == "-"} == {"t-0", "t-1", "t-2"}
 
 
-async def test_an_idempotent_producer_goes_on_after_a_restart(tmp_path: Path) -> None:
+async def test_an_idempotent_producer_continues_after_a_restart(tmp_path: Path) -> None:
     """The same producer throughout: its retries and its next batches fit what the broker knows."""
     cluster = EmbeddedCluster(data_dir=tmp_path)
     await cluster.start()
@@ -272,13 +275,13 @@ class TestDamage:
         assert await self.recovered(damaged) == self.EVERYTHING
 
     @pytest.mark.parametrize("content", [b"", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA\n", b"?" * 50])
-    async def test_a_directory_that_does_not_say_whose_it_is(self, damaged: Path, content: bytes) -> None:
+    async def test_a_directory_without_a_readable_topic_id(self, damaged: Path, content: bytes) -> None:
         (damaged / "t-1" / "partition.metadata").write_bytes(content)
-        assert "t-1/partition.metadata does not say that it is of the topic 't'" in await self.refused(damaged)
+        assert "t-1/partition.metadata does not name the topic 't'" in await self.refused(damaged)
         assert await self.recovered(damaged) == self.EVERYTHING
 
     async def test_a_directory_of_another_topic_is_none_of_this_one(self, damaged: Path) -> None:
-        """As a crash leaves it while the topic gets its first record: nobody knows of anything that was synced."""
+        """The state that a crash leaves while the topic gets its first record: no recovery point exists."""
         (damaged / "recovery.points").unlink()
         (damaged / "t-1" / "partition.metadata").write_bytes(b"version: 0\ntopic_")
         async with EmbeddedCluster(data_dir=damaged) as cluster:
@@ -290,7 +293,7 @@ class TestDamage:
         async with EmbeddedCluster(data_dir=damaged) as cluster:
             assert values(cluster, "t", 1) == [b"new"]
 
-    async def test_one_byte_that_says_whose_it_is_is_put_right(
+    async def test_one_wrong_byte_of_a_topic_id_is_corrected(
         self, damaged: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         metadata = damaged / "t-1" / "partition.metadata"
@@ -298,7 +301,7 @@ class TestDamage:
         self.flip(metadata, 25)
         async with EmbeddedCluster(data_dir=damaged) as cluster:
             assert values(cluster, "t", 1) == self.EVERYTHING["t"][1]
-        assert "t-1/partition.metadata was damaged and is put right" in caplog.text
+        assert "t-1/partition.metadata was damaged and is restored from the journal" in caplog.text
         assert metadata.read_bytes() == whole
         assert len(list(metadata.parent.glob("partition.metadata.0.damaged"))) == 1
 
@@ -307,14 +310,14 @@ class TestDamage:
         assert "t-1: records 0 to 4 cannot be read" in await self.refused(damaged)
         assert await self.recovered(damaged) == {**self.EVERYTHING, "t": [self.EVERYTHING["t"][0], []]}
 
-    async def test_everything_that_is_damaged_is_told_at_once(self, damaged: Path) -> None:
+    async def test_one_error_names_all_damage(self, damaged: Path) -> None:
         for name in ("t-0", "t-1", "other-0"):
             self.flip(damaged / name / f"{0:020}.log", 65)
-        told = await self.refused(damaged)
-        assert all(f"{name}: records " in told for name in ("t-0", "t-1", "other-0"))
-        assert "--recover" in told
+        message = await self.refused(damaged)
+        assert all(f"{name}: records " in message for name in ("t-0", "t-1", "other-0"))
+        assert "--recover" in message
 
-    async def test_what_changes_after_a_clean_shutdown_is_told_to_who_reads_it(
+    async def test_a_change_after_a_clean_shutdown_fails_the_read(
         self, damaged: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with EmbeddedCluster(data_dir=damaged):
@@ -327,6 +330,81 @@ class TestDamage:
             assert topic.partitions[0].error_code == ErrorCode.CORRUPT_MESSAGE
             await client.close()
         assert "t-0/00000000000000000000.log, byte 0: " in caplog.text
+
+    @pytest.mark.parametrize("at", [3, 65], ids=["offset", "record"])
+    async def test_where_a_log_begins_is_known_though_its_first_batch_cannot_be_read(
+        self, damaged: Path, at: int
+    ) -> None:
+        async with EmbeddedCluster(data_dir=damaged):
+            pass
+        self.flip(damaged / "t-0" / f"{0:020}.log", at)
+        async with EmbeddedCluster(data_dir=damaged) as cluster:
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            earliest, earliest_local, by_time = -2, -4, 0
+            found = {}
+            for timestamp in (earliest, earliest_local, by_time):
+                wanted = ListOffsetsTopic("t", [ListOffsetsPartition(0, timestamp=timestamp)])
+                (topic,) = (await client.request(ListOffsetsRequest(-1, topics=[wanted]), 9)).topics
+                found[timestamp] = topic.partitions[0].error_code, topic.partitions[0].offset
+            assert found == {
+                earliest: (ErrorCode.NONE, 0),
+                earliest_local: (ErrorCode.NONE, 0),
+                by_time: (ErrorCode.CORRUPT_MESSAGE, -1),
+            }
+            await client.close()
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_producers_are_stored_once_a_commit_and_go_with_their_topic(
+    tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+    right = ProducerStateManager.snapshot
+
+    def counted(self: ProducerStateManager) -> list[ProducerSnapshot]:
+        taken.append(self)
+        return right(self)
+
+    monkeypatch.setattr(ProducerStateManager, "snapshot", counted)
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        assert cluster._storage is not None
+        journal = cluster._storage._directory.journal
+        cluster.create_topic("t", configs={"segment.bytes": 1024 * 1024})
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            for _ in range(5):
+                await producer.send("t", bytes(800_000))
+        for before in range(1, 5):
+            cluster.log("t").delete_records(before)
+        if not at_once:
+            await cluster._storage.commit()
+            assert len(journal.of_kind("producers")) == len(taken) == 1
+        cluster.delete_topic("t")
+        await cluster._storage.commit()
+        assert journal.of_kind("producers") == {}
+        assert len(taken) == (0 if at_once else 1)
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+async def test_a_topic_is_deleted_whose_partition_is_behind_a_link(tmp_path: Path, interrupted: bool) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    async with EmbeddedCluster(data_dir=data) as cluster:
+        cluster.create_topic("t")
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            await producer.send("t", b"1")
+    (data / "t-0").rename(elsewhere)
+    (data / "t-0").symlink_to(elsewhere)
+    async with EmbeddedCluster(data_dir=data) as cluster:
+        assert values(cluster) == [b"1"]
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            await producer.send("t", b"2")
+        cluster.delete_topic("t")
+    assert [path.name for path in data.iterdir() if path.is_symlink()] == []
+    if interrupted:  # the link has its new name, and is still there
+        (data / "0123456789abcdef0123456789abcdef-0-delete").symlink_to(elsewhere)
+    async with EmbeddedCluster(data_dir=data) as cluster:
+        assert cluster.topics == []
+    assert [path.name for path in data.iterdir() if path.is_symlink()] == []
+    assert (elsewhere / f"{0:020}.log").stat().st_size > 0
 
 
 class TestItCannotBeUsed:
@@ -362,7 +440,7 @@ class TestItCannotBeUsed:
         cluster = EmbeddedCluster(data_dir=tmp_path)
         async with cluster:
             pass
-        with pytest.raises(IllegalStateException, match="started once"):
+        with pytest.raises(IllegalStateException, match="started only once"):
             await cluster.start()
 
     async def test_if_a_node_cannot_start_another_may(self, tmp_path: Path) -> None:
@@ -460,7 +538,7 @@ class TestAlways:
             for client in clients:
                 await client.close()
 
-    async def test_who_leaves_meanwhile_harms_nobody(self, files: SlowFiles, tmp_path: Path) -> None:
+    async def test_a_client_that_disconnects_meanwhile_harms_no_other(self, files: SlowFiles, tmp_path: Path) -> None:
         async with EmbeddedCluster(data_dir=tmp_path) as cluster:
             cluster.create_topic("t")
             client = await RawClient.connect(cluster.bootstrap_servers)
@@ -497,7 +575,7 @@ class TestAlways:
             with caplog.at_level(logging.ERROR):
                 refused = await answer(client, produce(cluster, make_batch(b"b")))
             assert (refused.error_code, refused.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
-            assert "nothing is acknowledged any more until it is opened anew: [Errno 5]" in caplog.text
+            assert "no change is acknowledged until it is opened anew: [Errno 5]" in caplog.text
             async with asyncio.timeout(10):
                 why = await cluster.failed()
             assert why == f"the data directory {tmp_path} has failed: [Errno 5] Input/output error"
@@ -609,3 +687,17 @@ async def test_users_are_kept_and_no_password(tmp_path: Path) -> None:
         assert users(cluster) == before
         assert [mechanism.mechanism for mechanism, _ in before["alice"]] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
         assert list(before) == ["alice"]
+
+
+async def test_it_is_opened_and_closed_though_the_loops_own_threads_are_busy(tmp_path: Path) -> None:
+    executor = ThreadPoolExecutor(1)
+    asyncio.get_running_loop().set_default_executor(executor)
+    over = threading.Event()
+    executor.submit(over.wait)
+    try:
+        async with asyncio.timeout(30), EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t")
+    finally:
+        over.set()
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        assert [topic.name for topic in cluster.topics] == ["t"]

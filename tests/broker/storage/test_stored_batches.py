@@ -9,10 +9,11 @@ import pytest
 
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.log.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log.partition_log import PartitionLog
 from aioproducer.broker.log.producer_state import ProducerSnapshot, ProducerStateManager
-from aioproducer.broker.storage.damage import damaged
 from aioproducer.broker.storage.files import Files
+from aioproducer.broker.storage.repair import damaged
 from aioproducer.broker.storage.stored_batches import Recovered, StoredBatches
 from aioproducer.errors import (
     CorruptRecordException,
@@ -28,12 +29,13 @@ DIRECTORY = "orders-0"
 
 
 class Keeper:
-    """Commits when it is told to."""
+    """Commits when a test calls it."""
 
     def __init__(self, files: Files) -> None:
         self.files = files
         self.start = 0
         self.producers: list[ProducerSnapshot] = []
+        self.snapshots = 0
         self.failed = False
         self.recover = False
         self.synced_to = 0
@@ -65,11 +67,12 @@ class Keeper:
     def log_changed(self, batches: StoredBatches) -> None:
         pass
 
-    def log_start_moved(
-        self, batches: StoredBatches, log_start_offset: int, producer_state: ProducerStateManager
-    ) -> None:
+    def log_start_moved(self, batches: StoredBatches, log_start_offset: int) -> None:
         self.start = log_start_offset
+
+    def keep_producers(self, key: tuple[str, int], producer_state: ProducerStateManager) -> None:
         self.producers = producer_state.snapshot()
+        self.snapshots += 1
 
     def commit(self, batches: StoredBatches) -> None:
         writes, removals = batches.take()
@@ -92,12 +95,12 @@ class Stored:
         self._room = per_segment * len(make_batch(b"0"))
         self.restart()
 
-    def restart(self) -> None:
+    def restart(self, checkpoint: LogCheckpoint | None = None) -> None:
         config = TopicConfig.of({}, BrokerConfig.of({}))
         self.batches = StoredBatches(self.files, DIRECTORY, ("id", 0), self.keeper, config)
         self.log = PartitionLog(DIRECTORY, config, self.batches)
         self.batches._segment_bytes = self._room  # smaller ones than Kafka allows
-        self.log.recover(self.keeper.start, self.keeper.producers)
+        self.log.recover(self.keeper.start, self.keeper.producers, checkpoint)
 
     def append(self, *values: bytes, **header: Any) -> None:
         self.log.append(RecordBatch(make_batch(*values, **header)), leader_epoch=0, now_ms=NOW_MS)
@@ -124,7 +127,7 @@ def test_segments_are_kafkas_files() -> None:
 
 
 @pytest.mark.parametrize("committed", [0, 1, 4, 10])
-def test_what_is_read_is_the_same_before_and_after_a_commit(committed: int) -> None:
+def test_reads_are_the_same_before_and_after_a_commit(committed: int) -> None:
     stored, memory = Stored(), PartitionLog("memory", TopicConfig.of({}, BrokerConfig.of({})))
     for number in range(10):
         batch = make_batch(*[b"%d" % number] * (number % 3 + 1))
@@ -262,13 +265,13 @@ class TestWhatIsBad:
         kept = [f"{0:020}.log", f"{0:020}.log.{size}.torn", f"{3:020}.log.torn"]
         assert stored.files.names(DIRECTORY) == kept
         assert f"{segment(0)} is cut off at byte {size}: " in caplog.text
-        assert "The log ends at offset 1; what lay behind is kept as *.torn, and 1 later files" in caplog.text
+        assert "The log ends at offset 1; the rest is kept in *.torn, and 1 later files" in caplog.text
         stored.append(b"again")
         stored.commit()
         stored.restart()
         assert stored.values() == [b"0", b"again"]
 
-    def test_what_was_cut_off_does_not_come_back(self) -> None:
+    def test_bytes_that_were_cut_off_do_not_come_back(self) -> None:
         assert not any(map(self.comes_back, range(50)))
 
     def test_a_cut_that_is_not_synced_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,7 +339,7 @@ class TestWhatIsBad:
 
 
 class TestDamage:
-    """Seven batches of one record in three files, all of them synced: no crash explains what is wrong with them."""
+    """Seven batches of one record in three files, all of them synced, so no crash explains damage to them."""
 
     @pytest.fixture
     def stored(self) -> Stored:
@@ -370,10 +373,10 @@ class TestDamage:
         return str(caught.value)
 
     @pytest.mark.parametrize("base_offset", [0, 3, 6])
-    def test_any_flipped_bit_is_told_or_put_right(self, base_offset: int) -> None:
+    def test_any_flipped_bit_is_reported_or_corrected(self, base_offset: int) -> None:
         size = len(make_batch(b"0"))
         whole = {number: b"%d" % number for number in range(7)}
-        told = 0
+        damaged = 0
         for at in range(size * (3 if base_offset < 6 else 1)):
             stored = self.synced()
             content = bytearray(stored.files.read(segment(base_offset), 0, 1000))
@@ -384,7 +387,7 @@ class TestDamage:
             try:
                 stored.restart()
             except DataDirectoryException:
-                told += 1
+                damaged += 1
                 assert f"{DIRECTORY}: records {hit} to {hit} cannot be read" in self.is_damaged(stored)
                 assert self.recover(stored) == {offset: value for offset, value in whole.items() if offset != hit}
                 names = stored.files.names(DIRECTORY)
@@ -396,10 +399,10 @@ class TestDamage:
             assert stored.log.log_end_offset == 7
             stored.append(b"next")
             assert list(stored.values())[-1] == b"next"
-        outside = 21 - 4  # of a header, but for its CRC, is not covered by it: put right, but for the leader epoch
-        assert told == (size - outside) * (3 if base_offset < 6 else 1)
+        outside = 21 - 4  # bytes of a header outside its CRC are corrected, except for the leader epoch
+        assert damaged == (size - outside) * (3 if base_offset < 6 else 1)
 
-    def test_what_can_be_put_right_is_and_the_old_bytes_are_kept(self, stored: Stored) -> None:
+    def test_correctable_batches_are_corrected_and_the_old_bytes_kept(self, stored: Stored) -> None:
         content = bytearray(stored.files.read(segment(0), 0, 1000))
         content[9] ^= 0x40  # of the length
         stored.files.truncate(segment(0), 0)
@@ -430,7 +433,7 @@ class TestDamage:
         assert f"records {first} to 5 cannot be read" in self.is_damaged(stored)
         assert sorted(self.recover(stored)) == sorted({*range(7)} - {*range(first, 6)})
 
-    def test_transactions_whose_end_may_be_lost_are_told(self) -> None:
+    def test_transactions_whose_end_may_be_lost_are_reported(self) -> None:
         stored = Stored(per_segment=100)
         for producer_id in (7, 8):
             stored.append(b"x", producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True)
@@ -442,19 +445,19 @@ class TestDamage:
         content[-1] ^= 1
         stored.files.truncate(segment(0), 0)
         stored.files.append(segment(0), [content])
-        told = self.is_damaged(stored)
-        assert f"{DIRECTORY}: records 3 to 3 cannot be read" in told
-        assert f"{DIRECTORY}: whether records 1 to 2 of producer 8 were committed cannot be read" in told
-        assert "producer 7" not in told
+        message = self.is_damaged(stored)
+        assert f"{DIRECTORY}: records 3 to 3 cannot be read" in message
+        assert f"{DIRECTORY}: whether records 1 to 2 of producer 8 were committed cannot be read" in message
+        assert "producer 7" not in message
 
-    def test_a_reader_passes_what_is_lost(self, stored: Stored) -> None:
+    def test_a_reader_skips_lost_records(self, stored: Stored) -> None:
         stored.files.truncate(segment(3), 0)
         self.recover(stored)
         (empty,) = stored.log.read(4, 0)
         assert (RecordBatch(empty).count, RecordBatch(empty).base_offset, RecordBatch(empty).last_offset) == (0, 3, 5)
         assert list(RecordBatch(empty).records()) == []
 
-    def test_what_was_not_synced_is_cut_off_and_kept(self, stored: Stored) -> None:
+    def test_unsynced_bytes_are_cut_off_and_kept(self, stored: Stored) -> None:
         stored.append(b"7")
         stored.append(b"8")
         stored.commit()
@@ -466,7 +469,7 @@ class TestDamage:
         assert stored.log.log_end_offset == 7
         assert stored.files.size(f"{segment(6)}.{size}.torn") == 2 * size
 
-    def test_what_nobody_knows_to_be_synced_is_synced_first(self, stored: Stored) -> None:
+    def test_files_that_may_not_be_synced_are_synced_first(self, stored: Stored) -> None:
         stored.append(b"7")
         stored.commit()
         stored.restart()
@@ -493,7 +496,7 @@ class TestDamage:
         assert len(stored.log.read(3, 1000)) == 4
 
     @pytest.mark.parametrize("at", [3, 60])
-    def test_what_is_before_it_is_read_all_the_same(self, stored: Stored, at: int) -> None:
+    def test_batches_before_a_damaged_one_are_read(self, stored: Stored, at: int) -> None:
         content = bytearray(stored.files.read(segment(3), 0, 1000))
         content[len(make_batch(b"0")) + at] ^= 0x40
         stored.files.truncate(segment(3), 0)
@@ -531,6 +534,78 @@ def test_a_retry_is_known_though_its_records_are_deleted() -> None:
     assert stored.log.producer_state.snapshot() == before
     assert stored.log.append(sent[5], leader_epoch=0, now_ms=NOW_MS).duplicate
     assert not stored.log.append(sent[7], leader_epoch=0, now_ms=NOW_MS).duplicate
+
+
+def test_producers_are_stored_when_the_log_begins_behind_a_segment_and_not_before() -> None:
+    stored = Stored()
+    for number in range(8):
+        stored.append(b"%d" % number, producer_id=number, producer_epoch=0, base_sequence=0)
+    stored.commit()
+    snapshots = []
+    for before in range(1, 9):
+        stored.log.delete_records(before)
+        stored.commit()
+        snapshots.append(stored.keeper.snapshots)
+    assert snapshots == [0, 0, 1, 1, 1, 2, 2, 2]
+    for number in (8, 9):  # the first one fits into the last segment
+        stored.append(b"%d" % number, producer_id=number, producer_epoch=0, base_sequence=0)
+    assert stored.keeper.snapshots == 2
+    stored.log.delete_records(9)
+    assert stored.keeper.snapshots == 3
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_producers_are_stored_when_everything_was_deleted_and_a_segment_follows(clean: bool) -> None:
+    stored = Stored()
+    sent = [RecordBatch(make_batch(b"x", producer_id=7, producer_epoch=0, base_sequence=number)) for number in range(4)]
+    for batch in sent[:3]:
+        stored.log.append(batch, leader_epoch=0, now_ms=NOW_MS)
+    stored.log.delete_records(3)
+    stored.commit()
+    assert stored.keeper.snapshots == 0
+    stored.restart(stored.log.checkpoint() if clean else None)
+    other = RecordBatch(make_batch(b"y", producer_id=8, producer_epoch=0, base_sequence=0))
+    stored.log.append(other, leader_epoch=0, now_ms=NOW_MS)
+    assert stored.keeper.snapshots == 1
+    stored.commit()
+    stored.commit()
+    assert stored.files.names(DIRECTORY) == [f"{3:020}.log"]
+    stored.restart()
+    for batch in (*sent[:3], other):
+        assert stored.log.append(batch, leader_epoch=0, now_ms=NOW_MS).duplicate
+    assert not stored.log.append(sent[3], leader_epoch=0, now_ms=NOW_MS).duplicate
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_producers_are_the_same_after_a_restart_whatever_was_deleted(seed: int) -> None:
+    random, stored = Random(seed), Stored()
+    sequences = dict.fromkeys(range(3), 0)
+    for _ in range(60):
+        step = random.randrange(10)
+        if step < 6:
+            producer_id = random.choice(list(sequences))
+            header = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequences[producer_id]}
+            stored.append(b"x", **header)
+            sequences[producer_id] += 1
+        elif step < 8:
+            stored.log.delete_records(random.randint(stored.log.log_start_offset, stored.log.log_end_offset))
+        else:
+            before = stored.log.producer_state.snapshot()
+            stored.commit()
+            stored.restart()
+            assert sorted(stored.log.producer_state.snapshot()) == sorted(before)
+
+
+def test_producers_of_a_log_that_begins_anew_are_stored() -> None:
+    stored = Stored()
+    batch = RecordBatch(make_batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0))
+    stored.log.append(batch, leader_epoch=0, now_ms=NOW_MS)
+    stored.commit()
+    stored.keeper.start = 10
+    for _ in range(2):
+        stored.restart()
+        assert stored.log.producer_state.find_duplicate(7, 0, 0, 0) is not None
+    assert stored.files.names(DIRECTORY) == []
 
 
 def test_a_batch_that_was_never_written_is_no_duplicate_though_it_was_remembered() -> None:
