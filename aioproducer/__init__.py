@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aioproducer.build_info import __version__, compiled
     from aioproducer.config_types import ProducerConfigs
     from aioproducer.errors import DeliveryError, KafkaError, Outcome
     from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from aioproducer.producer.hooks.interceptors import ProducerInterceptor
     from aioproducer.producer.producer import KafkaProducer
     from aioproducer.record_metadata import RecordMetadata
+    from aioproducer.security.oauth.token import OAuthBearerToken
     from aioproducer.serializers import Serializer
     from aioproducer.types import (
         ConsumerGroupMetadata,
@@ -51,6 +53,7 @@ __all__ = [
     "MetricName",
     "MetricsReporter",
     "MetricsSnapshot",
+    "OAuthBearerToken",
     "Obstacle",
     "OffsetAndMetadata",
     "OffsetRange",
@@ -68,6 +71,8 @@ __all__ = [
     "TimestampType",
     "TopicPartition",
     "TopicPartitions",
+    "__version__",
+    "compiled",
     "wait_all",
 ]
 
@@ -87,6 +92,7 @@ _HOMES = {
     "MetricName": "aioproducer.metrics",
     "MetricsReporter": "aioproducer.metrics",
     "MetricsSnapshot": "aioproducer.metrics",
+    "OAuthBearerToken": "aioproducer.security.oauth.token",
     "Obstacle": "aioproducer.producer.diagnosis.explanation",
     "OffsetAndMetadata": "aioproducer.types",
     "OffsetRange": "aioproducer.producer.bulk.result",
@@ -104,6 +110,8 @@ _HOMES = {
     "TimestampType": "aioproducer.types",
     "TopicPartition": "aioproducer.types",
     "TopicPartitions": "aioproducer.types",
+    "__version__": "aioproducer.build_info",
+    "compiled": "aioproducer.build_info",
     "wait_all": "aioproducer.producer.accumulator.wait_all",
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Literal, Required, TypedDict
 
-from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike
+from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike, TokenProviderLike
 from aioproducer.security.password import Password
 
 
@@ -112,20 +112,20 @@ class ClientOptions(TypedDict, total=False):
     ``security.protocol``: one of plaintext, ssl, sasl_plaintext, sasl_ssl. Default: PLAINTEXT.
     """
 
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None
-    """One of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. Required with SASL.
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] | None
+    """One of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. Required with SASL.
 
     ``sasl.mechanism``. Default: None.
     """
 
     sasl_jaas_config: str | Password | None
-    """Username and password, in the notation of Java's clients.
+    """Username and password, or what OAUTHBEARER needs, in the notation of Java's clients.
 
     ``sasl.jaas.config``. Default: None.
     """
 
     sasl_plain_username: str | None
-    """The username, instead of sasl.jaas.config, for every mechanism.
+    """The username, instead of sasl.jaas.config, for PLAIN and SCRAM.
 
     ``sasl.plain.username``: non-empty. Default: None.
     """
@@ -134,6 +134,173 @@ class ClientOptions(TypedDict, total=False):
     """The password that goes with it.
 
     ``sasl.plain.password``. Default: None.
+    """
+
+    sasl_oauth_token_provider: TokenProviderLike | None
+    """Gets tokens for OAUTHBEARER: a callable that returns an `aioproducer.OAuthBearerToken` or a JWT as str, or an
+    object with such a method `token`; also a class, or the import path of any of these. A coroutine function is
+    awaited, any other is called in a thread.
+
+    ``sasl.oauth.token.provider``: a callable, or an object with a method token. Default: None.
+    """
+
+    sasl_oauthbearer_token_endpoint_url: str | None
+    """The identity provider's token endpoint, https://… (or http://…), or a file with a token, file:///….
+
+    ``sasl.oauthbearer.token.endpoint.url``. Default: None.
+    """
+
+    sasl_oauthbearer_client_credentials_client_id: str | None
+    """What the identity provider knows this client by.
+
+    ``sasl.oauthbearer.client.credentials.client.id``. Default: None.
+    """
+
+    sasl_oauthbearer_client_credentials_client_secret: str | Password | None
+    """The secret that goes with it.
+
+    ``sasl.oauthbearer.client.credentials.client.secret``. Default: None.
+    """
+
+    sasl_oauthbearer_scope: str | None
+    """The scope that tokens are requested for.
+
+    ``sasl.oauthbearer.scope``. Default: None.
+    """
+
+    sasl_oauthbearer_sub_claim_name: str
+    """The claim that names the client, for messages.
+
+    ``sasl.oauthbearer.sub.claim.name``. Default: sub.
+    """
+
+    sasl_oauthbearer_header_urlencode: bool
+    """URL-encode client id and secret for the identity provider, as RFC 6749 wants it.
+
+    ``sasl.oauthbearer.header.urlencode``. Default: false.
+    """
+
+    sasl_oauthbearer_jwt_retriever_class: str
+    """How tokens are requested. The default reads a file or sends client credentials, by the URL; JwtBearerJwtRetriever
+    exchanges an assertion for a token.
+
+    ``sasl.oauthbearer.jwt.retriever.class``: one of DefaultJwtRetriever, ClientCredentialsJwtRetriever,
+    JwtBearerJwtRetriever, FileJwtRetriever in the package org.apache.kafka.common.security.oauthbearer. Default:
+    org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever.
+    """
+
+    sasl_oauthbearer_assertion_algorithm: Literal["RS256", "ES256", "rs256", "es256"]
+    """The algorithm that signs assertions.
+
+    ``sasl.oauthbearer.assertion.algorithm``: one of RS256, ES256. Default: RS256.
+    """
+
+    sasl_oauthbearer_assertion_claim_aud: str | None
+    """The audience of assertions.
+
+    ``sasl.oauthbearer.assertion.claim.aud``. Default: None.
+    """
+
+    sasl_oauthbearer_assertion_claim_exp_seconds: int
+    """How long an assertion is valid.
+
+    ``sasl.oauthbearer.assertion.claim.exp.seconds``: 0 to 86400. Default: 300.
+    """
+
+    sasl_oauthbearer_assertion_claim_iss: str | None
+    """The issuer of assertions.
+
+    ``sasl.oauthbearer.assertion.claim.iss``. Default: None.
+    """
+
+    sasl_oauthbearer_assertion_claim_jti_include: bool
+    """Give each assertion a unique id.
+
+    ``sasl.oauthbearer.assertion.claim.jti.include``. Default: false.
+    """
+
+    sasl_oauthbearer_assertion_claim_nbf_seconds: int
+    """How long before it is made an assertion is valid already: clocks differ.
+
+    ``sasl.oauthbearer.assertion.claim.nbf.seconds``: 0 to 3600. Default: 60.
+    """
+
+    sasl_oauthbearer_assertion_claim_sub: str | None
+    """The subject of assertions.
+
+    ``sasl.oauthbearer.assertion.claim.sub``. Default: None.
+    """
+
+    sasl_oauthbearer_assertion_file: str | None
+    """A file with an assertion that is signed already; it is read for each request.
+
+    ``sasl.oauthbearer.assertion.file``. Default: None.
+    """
+
+    sasl_oauthbearer_assertion_private_key_file: str | None
+    """The key that signs assertions, in PEM; it is read for each request.
+
+    ``sasl.oauthbearer.assertion.private.key.file``. Default: None.
+    """
+
+    sasl_oauthbearer_assertion_private_key_passphrase: str | Password | None
+    """The password of the key, if it is encrypted.
+
+    ``sasl.oauthbearer.assertion.private.key.passphrase``. Default: None.
+    """
+
+    sasl_oauthbearer_assertion_template_file: str | None
+    """Further headers and claims of assertions, in JSON: `{"header": {}, "payload": {}}`.
+
+    ``sasl.oauthbearer.assertion.template.file``. Default: None.
+    """
+
+    sasl_login_connect_timeout_ms: int | None
+    """How long a connection to the identity provider may take; 10000 if not set.
+
+    ``sasl.login.connect.timeout.ms``: milliseconds, at least 0. Default: None.
+    """
+
+    sasl_login_read_timeout_ms: int | None
+    """How long the identity provider may take to answer; 10000 if not set.
+
+    ``sasl.login.read.timeout.ms``: milliseconds, at least 0. Default: None.
+    """
+
+    sasl_login_retry_backoff_ms: int
+    """Wait before a token is requested again; doubles with each further failure.
+
+    ``sasl.login.retry.backoff.ms``: milliseconds, at least 0. Default: 100.
+    """
+
+    sasl_login_retry_backoff_max_ms: int
+    """Longest such wait.
+
+    ``sasl.login.retry.backoff.max.ms``: milliseconds, at least 0. Default: 10000.
+    """
+
+    sasl_login_refresh_window_factor: float
+    """A token is renewed after this part of its lifetime.
+
+    ``sasl.login.refresh.window.factor``: 0.5 to 1.0. Default: 0.8.
+    """
+
+    sasl_login_refresh_window_jitter: float
+    """The most that is added to this part, at random.
+
+    ``sasl.login.refresh.window.jitter``: 0.0 to 0.25. Default: 0.05.
+    """
+
+    sasl_login_refresh_min_period_seconds: int
+    """The least time between two renewals, if the lifetime allows it.
+
+    ``sasl.login.refresh.min.period.seconds``: 0 to 900. Default: 60.
+    """
+
+    sasl_login_refresh_buffer_seconds: int
+    """The least time from a renewal to the end of a token, if possible.
+
+    ``sasl.login.refresh.buffer.seconds``: 0 to 3600. Default: 300.
     """
 
     ssl_context: SSLContext | None

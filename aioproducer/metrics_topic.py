@@ -94,7 +94,7 @@ class MetricsTopicReporter:
         except Exception:
             log.exception("the metrics of %s are not reported any more", producer.config.client_id)
         finally:
-            await carrier.close(timeout=0)  # whoever cancels has no time
+            await carrier.close(timeout=0)  # a cancelled report ends at once
 
     def _report(self, producer: KafkaProducer[Any, Any], carrier: KafkaProducer, *, last: bool) -> None:
         number, self._number = self._number, self._number + 1

@@ -16,7 +16,7 @@ class RecordMetadata:
 
     ``offset`` is -1 if the broker did not say (``acks=0``, or a duplicate that it only recognised as one).
     ``timestamp_ms`` is the record's own (CREATE_TIME) or the broker's (LOG_APPEND_TIME), in milliseconds since the
-    epoch. A serialized size is -1 for ``None``. Immutable, compared by value, made when somebody asks for it.
+    epoch. A serialized size is -1 for ``None``. Immutable, compared by value, and made on demand.
     """
 
     def __init__(

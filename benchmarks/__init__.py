@@ -6,7 +6,7 @@ See ``docs/performance.md`` for the method. This package is part of the checkout
 import sys
 from pathlib import Path
 
-# ``python -m`` puts the checkout first; but what is installed goes before it: only that is compiled. (With -P somebody
-# else put it first, and wants it there: see ``python_process``.)
+# ``python -m`` puts the checkout first, but an installed package must come before it: only that is compiled. (With -P
+# the caller has put the checkout first on purpose: see ``python_process``.)
 if not sys.flags.safe_path and sys.path[:1] == [str(Path(__file__).parents[1])]:
     sys.path.append(sys.path.pop(0))

@@ -74,7 +74,7 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
 
 
 def say(line: str) -> None:
-    """How a command tells how far it is."""
+    """How a command reports its progress."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -82,13 +82,13 @@ def report(
     measure: Callable[[argparse.Namespace, Callable[[str], object]], Coroutine[Any, Any, Report]],
     options: argparse.Namespace,
 ) -> int:
-    """Measures, on the event loop that is wished for, and ends as ``end`` does."""
+    """Measures on the event loop of the options, and ends as ``end`` does."""
     with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
         return end(runner.run(measure(options, say)), options)
 
 
 def end(made: Report, options: argparse.Namespace) -> int:
-    """Prints what came of it, and returns the exit status: 1 if there are problems."""
+    """Prints the report, and returns the exit status: 1 if there are problems."""
     if options.json is not None:
         results.write(options.json, asdict(made))
     drawing: Path | None = getattr(options, "plot", None)

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntryData, OpData
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from aioproducer.protocol.messages.describe_client_quotas import EntityData
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.incremental_alter_configs import (
@@ -21,6 +23,7 @@ from aioproducer.protocol.messages.incremental_alter_configs import (
 )
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from aioproducer.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from aioproducer.protocol.messages.list_groups import ListGroupsRequest
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -114,10 +117,7 @@ def widest_waits(client: HostileClient) -> Attacking:
     request = frame(FetchRequest(max_wait_ms=5, min_bytes=1, topics=topics), FETCH)
     yield
     for _ in client.rounds():
-        for connection in connections:
-            connection.send_bytes(request)
-        for connection in connections:
-            connection.receive_frame()
+        _all_at_once(connections, request)
 
 
 def session_churn(client: HostileClient) -> Attacking:
@@ -128,10 +128,7 @@ def session_churn(client: HostileClient) -> Attacking:
     yield
     connections = [client.connect() for _ in range(1_500)]
     for _ in client.rounds():
-        for connection in connections:
-            connection.send_bytes(request)
-        for connection in connections:
-            connection.receive_frame()
+        _all_at_once(connections, request)
 
 
 def zstd_bombs(client: HostileClient) -> Attacking:
@@ -253,6 +250,59 @@ def many_groups(client: HostileClient) -> Attacking:
         assert len(connection.ask(ListGroupsRequest(), 4).groups) == 20_000
 
 
+def wide_commits(client: HostileClient) -> Attacking:
+    connections = [client.connect() for _ in range(8)]
+    for name in ("wide", "wider"):
+        _wide_topic(connections[0], name, 9_990)
+    partitions = [OffsetCommitRequestPartition(number, 1) for number in range(9_990)]
+    topics = [OffsetCommitRequestTopic(name, partitions=partitions) for name in ("wide", "wider")]
+    request = frame(OffsetCommitRequest("hostile", topics=topics), OFFSET_COMMIT)
+    yield
+    for _ in client.rounds():
+        _all_at_once(connections, request)
+
+
+def unknown_members_leave(client: HostileClient) -> Attacking:
+    request = frame(LeaveGroupRequest("hostile", members=[MemberIdentity("m")] * 19_990), 5)
+    yield
+    connections = [client.connect() for _ in range(8)]
+    for _ in client.rounds():
+        _all_at_once(connections, request)
+
+
+def changing_quotas(client: HostileClient) -> Attacking:
+    addresses = [f"10.{number >> 8}.{number & 255}.1" for number in range(6_600)]
+    entries = [
+        EntryData([EntityData("ip", address)], [OpData("connection_creation_rate", 5.0)]) for address in addresses
+    ]
+    request = frame(AlterClientQuotasRequest(entries), 1)
+    yield
+    connection = client.connect()
+    for _ in client.rounds():
+        _all_at_once([connection], request)
+
+
+def many_protocols(client: HostileClient) -> Attacking:
+    protocols = [JoinGroupRequestProtocol(f"protocol-{number}", b"x" * 100) for number in range(100)]
+    yield
+    members = []
+    for number in range(900):
+        members.append(client.connect())
+        join = JoinGroupRequest("large", 1_800_000, 1_800_000, "", f"i{number}", "consumer", protocols)
+        members[-1].send(join, JOIN)
+    client.wait()
+
+
+def large_subscriptions(client: HostileClient) -> Attacking:
+    protocols = [JoinGroupRequestProtocol("range", bytes(1_000_000))]
+    yield
+    connection = client.connect()
+    for number in range(700):
+        request = JoinGroupRequest(f"large-{number}", 1_800_000, 1_800_000, "", None, "consumer", protocols)
+        assert connection.ask(request, JOIN).error_code == ErrorCode.MEMBER_ID_REQUIRED
+    client.wait()
+
+
 def long_names(client: HostileClient) -> Attacking:
     yield
     connection = client.connect()
@@ -349,6 +399,13 @@ def connection_storm(client: HostileClient) -> Attacking:
         client.connect().close()
 
 
+def _all_at_once(connections: Sequence[HostileConnection], request: bytes) -> None:
+    for connection in connections:
+        connection.send_bytes(request)
+    for connection in connections:
+        connection.receive_frame()
+
+
 def _drain(receive: Callable[[], object]) -> None:
     with contextlib.suppress(OSError):
         while True:
@@ -426,6 +483,11 @@ ATTACKS = {
         Attack("DescribeConfigs of 2,000 topics among 20,000", configs_of_many_topics),
         Attack("a config of all brokers changes, 20,000 topics", changing_configs),
         Attack("20,000 groups, and lists of them", many_groups),
+        Attack("8 clients commit 19,980 offsets at a time", wide_commits),
+        Attack("8 clients remove 19,990 members that a group does not have", unknown_members_leave),
+        Attack("quotas of 6,600 addresses, again and again", changing_quotas),
+        Attack("900 members join a group, with 100 protocols each", many_protocols),
+        Attack("700 clients with 1 MB of metadata ask for a member id", large_subscriptions),
         Attack("2,500 transactional ids and groups of 32 KB", long_names, _IN_A_DIRECTORY),
         Attack("2,000 clients join a group and leave at once", ghost_joins),
         Attack("900 clients join a group, and all leave", large_group),

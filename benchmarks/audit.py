@@ -48,11 +48,11 @@ def make(records: int, place: str, memory: str) -> None:
 
 def judge(records: int, place: str, memory: str) -> None:
     """Audits them; prints what came of it as JSON."""
-    from aioproducer.spark.audit.events import events_of_files
     from aioproducer.spark.audit.finding import Kind
+    from aioproducer.spark.audit.frames.events import events_of_files
     from aioproducer.spark.audit.job import audit
     from aioproducer.spark.audit.options import AuditOptions
-    from aioproducer.spark.audit.report import html
+    from aioproducer.spark.audit.report.page import html
     from aioproducer.spark.audit.session import audit_session
     from benchmarks.audited_topics import Shape
     from benchmarks.planted_faults import PLANTED

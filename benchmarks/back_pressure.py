@@ -33,7 +33,7 @@ STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Case:
-    """So many tasks, each with a value of so many bytes."""
+    """Tasks that each send values of one size."""
 
     name: str
     title: str
@@ -102,7 +102,7 @@ class Report:
 
 
 def resident(what: str) -> float:
-    """MiB, as the system tells: ``VmRSS`` now, ``VmHWM`` at most until now."""
+    """MiB, as the system reports it: ``VmRSS`` now, ``VmHWM`` at most until now."""
     lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines() if ":" in line)
     return int(lines[what].split()[0]) / 1024
 

@@ -164,7 +164,7 @@ async def _say(statement: str, *arguments: str) -> str:
     return said.decode()
 
 
-async def broker(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def broker(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     environment, cpu = Environment.now(loop=options.loop, broker="embedded, in a process of its own"), MachineCpu()
     rates: list[Rate] = []
     latencies: list[Latency] = []
@@ -178,7 +178,7 @@ async def broker(options: argparse.Namespace, told: Callable[[str], object]) -> 
         latencies.append(Latency(round_, *figures))
         starts.append(await start(round_))
         mock, ours = rates[-2].records_per_s, rates[-1].records_per_s
-        told(
+        progress(
             f"round {round_}: {ours:,.0f} ÷ {mock:,.0f} records/s = {ours / mock:.2f}, p99 {figures[1]:.2f} ms, "
             f"start {starts[-1].seconds:.2f} s"
         )

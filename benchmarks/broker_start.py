@@ -14,7 +14,7 @@ from benchmarks.usage import peak_rss_of
 @dataclass(frozen=True)
 class Start:
     """From the start of the process until it says where it can be connected to; the most memory that it had by then
-    (resident), None where the system does not tell."""
+    (resident), None if the system does not report it."""
 
     round: int
     seconds: float

@@ -28,7 +28,7 @@ class Callgrind:
         self._written = written
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """The same, counted when it is told to."""
+        """The command that runs ``command`` under callgrind, with counting switched off at first."""
         options = ["--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self._written}"]
         return ["valgrind", "--quiet", *options, *command]
 
@@ -39,7 +39,7 @@ class Callgrind:
         await self._tell(pid, "off")
 
     def instructions(self) -> int:
-        """Those that were counted, of all threads; to be asked when the process has ended."""
+        """The counted instructions of all threads; available when the process has ended."""
         totals = [line for line in self._written.read_text().splitlines() if line.startswith("totals:")]
         if not totals:
             raise CallgrindFailed(f"callgrind wrote no totals into {self._written}")

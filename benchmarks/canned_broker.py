@@ -39,7 +39,7 @@ def metadata(port: int, topic: str, partitions: int) -> bytes:
 
 
 def empty_partitions(size: int) -> bytes:
-    """A metadata response of about so many bytes, of one topic with partitions that are all zero and empty."""
+    """A metadata response of about this size: one topic, with partitions that are all zero and empty."""
     partition = bytes(2 + 4 + 4 + 4) + b"\1\1\1\0"  # three empty arrays, no tags
     count = size // len(partition)
     topic = bytes(2) + b"\x02t" + bytes(16 + 1) + _uvarint(count + 1) + partition * count + bytes(4 + 1)

@@ -70,9 +70,9 @@ async def _until_terminated(measuring: Coroutine[Any, Any, Report]) -> Report:
 
 
 async def compare(
-    options: Namespace, works: Iterable[Work], told: Callable[[str], object], kept: Kept = lambda report: None
+    options: Namespace, works: Iterable[Work], progress: Callable[[str], object], kept: Kept = lambda report: None
 ) -> Report:
-    """``options`` are those of ``arguments.add_options``; ``told`` hears of every run, in a line each.
+    """``options`` are those of ``arguments.add_options``; ``progress`` gets a line for every run.
 
     Raises KafkaUnavailable or KafkaFailed when there is to be a Kafka and cannot be, and NoClients.
     """
@@ -90,7 +90,7 @@ async def compare(
     report = Report(environment, clients, cases, options.rounds)
 
     def ran(case: Case, done: Done) -> None:
-        told(_line(case, done))
+        progress(_line(case, done))
         kept(report)
 
     async with _broker_of(options) as (bootstrap_servers, broker_cpu):

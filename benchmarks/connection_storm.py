@@ -16,8 +16,8 @@ PER_S = 1_000
 
 
 def main() -> None:
-    """Connects to a port for so many seconds. Says when it begins, and in the end how many connections were made, and
-    how many of them closed."""
+    """Connects to a port for some seconds. Prints when it begins, and at the end how many connections were made and how
+    many of them closed."""
     port, seconds = int(sys.argv[1]), float(sys.argv[2])
     made, closed = 0, 0
     print("begun", flush=True)

@@ -181,13 +181,13 @@ async def end_of_storm(process: asyncio.subprocess.Process) -> Storm:
     return Storm(made, closed)
 
 
-async def measure(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def measure(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     environment, cpu = Environment.now(loop=options.loop, broker="embedded, in a process of its own"), MachineCpu()
     report = Report(environment, options.seconds, [], [], [], [], [])
     for round_ in range(1, options.rounds + 1):
         await _round(options, report)
         last = report.quiet[-1], report.beside_idle[-1], report.beside_storm[-1]
-        told(f"round {round_}: p99 " + ", ".join(f"{found['p99']:.2f} ms" for found in last))
+        progress(f"round {round_}: p99 " + ", ".join(f"{found['p99']:.2f} ms" for found in last))
     return dataclasses.replace(report, environment=dataclasses.replace(environment, others=cpu.others()))
 
 

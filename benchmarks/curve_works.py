@@ -66,7 +66,7 @@ _AXES = (
             for codec in ("none", "gzip", "snappy", "lz4", "zstd")
         ),
     ),
-    # The last ones: a broker goes on deleting many partitions for a while.
+    # The last ones: a broker continues to delete many partitions for a while.
     Axis(
         "topics",
         "topics of one partition, records of 100 B, ten to each in turn",

@@ -1,6 +1,6 @@
-"""What a record costs as work grows: what came of it, in tables and as a plot.
+"""What a record costs as work grows: the results, in tables and as a plot.
 
-Along each axis one thing changes and nothing else. Of an axis of numbers the growth of a record's cost is told as the
+Along each axis one thing changes and nothing else. On an axis of numbers the growth of a record's cost is given as the
 exponent of the power that fits best: 0 is flat, 1 is in proportion.
 """
 

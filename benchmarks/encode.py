@@ -37,7 +37,7 @@ TARGET: Final = 15
 
 
 class Loop:
-    """As much of a loop as an accumulator asks for; nobody waits for anything here."""
+    """The part of a loop that an accumulator needs; nothing waits here."""
 
     def time(self) -> float:
         return 0.0

@@ -39,7 +39,7 @@ class Environment:
     """The machine, the Python, the event loop and the broker.
 
     ``commit`` is the checkout's, with a plus where there is more than it. ``load`` is the load average before the first
-    run, ``others`` the share of the machine's CPU time that went to anything but these runs, None where nothing tells;
+    run, ``others`` the share of the machine's CPU time that went to anything but these runs, None if unknown;
     ``minutes`` is what all took, None before the end. ``build`` is the aioproducer that is measured alone, empty where
     it is one of several clients, which say what they are.
     """

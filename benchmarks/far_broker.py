@@ -63,7 +63,7 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @contextlib.asynccontextmanager
 async def far_broker(round_trip_ms: float, *, window: int, partitions: int = 1) -> AsyncIterator[FarBroker]:
-    """``TOPIC`` has so many partitions, and the broker announces that window for each (KIP-1269: at least 5)."""
+    """``TOPIC`` has ``partitions`` partitions, and the broker announces this window for each (KIP-1269: at least 5)."""
     async with broker_process(_START, str(round_trip_ms), str(partitions), str(window)) as said:
         bootstrap_servers, echo = said.split()
         yield FarBroker(bootstrap_servers, await asyncio.to_thread(_ping_ms, echo))

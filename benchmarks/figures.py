@@ -47,4 +47,4 @@ _FIGURES = (
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _FIGURES}
 RATIOS = ("speed", "cpu", "rss", "p50", "p99")
-"""Of these the report tells how the reference compares."""
+"""Figures in which the report compares the reference with other clients."""

@@ -14,7 +14,7 @@ INTERVAL = 0.002
 class Heartbeat:
     """A task that wants to run every 2 ms.
 
-    ``late`` tells of each such moment how many seconds later it came, a stall that covers many of them counted for
+    ``late`` has for each such moment how many seconds later it came, a stall that covers many of them counted for
     each; ``stall`` is the longest. The clock is not the loop's: uvloop's own stands still while a callback runs.
     ``computing`` is the part of each stall in which the loop's thread had a CPU; for the rest of it other threads had
     all of them, most often the broker's.

@@ -13,7 +13,7 @@ LARGEST = 1_048_588
 """``max.message.bytes`` of a topic."""
 
 _GZIP = 31
-"""How zlib is told to write gzip."""
+"""The window bits with which zlib writes gzip."""
 
 
 def batch(body: bytes, count: int, codec: CompressionType = CompressionType.NONE) -> bytes:

@@ -27,8 +27,8 @@ class Reply(NamedTuple):
 class HttpLoad:
     """POSTs ``body(number)``, as JSON, for number 0, 1, 2, …; ``replies`` are in the order of their ends.
 
-    ``together``: no client asks a second time before all have had an answer. A service that the first of them keep busy
-    would accept the others one at a time, for minutes.
+    ``together``: no client sends a second request before all have had an answer. Otherwise a service that the
+    first clients keep busy would accept the others one at a time, for minutes.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class HttpLoad:
                 transport.abort()
 
     async def answered(self, count: int) -> None:
-        """Until there are so many replies."""
+        """Waits for a number of replies."""
         self._wanted = count
         while len(self.replies) < count:
             self._enough.clear()

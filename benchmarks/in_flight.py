@@ -55,7 +55,7 @@ async def measure(in_flight: int, round_: int, records: int) -> Run:
         ) as producer,
     ):
         await producer.init_transactions()
-        await _send(producer, records // 10)  # connections, metadata, and what the answers tell of the window
+        await _send(producer, records // 10)  # connections, metadata, and the window in the answers
         begun = time.perf_counter()
         latencies = await _send(producer, records)
         elapsed = time.perf_counter() - begun
@@ -126,13 +126,13 @@ class Report:
         return alone.page(self.environment, lines, self.problems())
 
 
-async def in_flight(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def in_flight(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     environment, cpu = Environment.now(loop=options.loop, broker="embedded, in another process"), MachineCpu()
     runs: list[Run] = []
     for round_ in range(1, options.rounds + 1):
         for number in KIP_RECORDS_PER_S:
             runs.append(await measure(number, round_, options.records))
-            told(f"round {round_}, {number} in flight: {runs[-1].records_per_s:,.0f} records/s")
+            progress(f"round {round_}, {number} in flight: {runs[-1].records_per_s:,.0f} records/s")
     environment = dataclasses.replace(environment, others=cpu.others())
     return Report(environment, options.records, options.rounds, runs)
 

@@ -35,7 +35,7 @@ PACE = 200_000
 """Records a second that arrive at a fixed rate; only where there is no line."""
 
 SAMPLED = 20
-"""Of so many of these records one is timed."""
+"""One in this many records is timed."""
 
 MORE_ROUNDS = 3
 """So many times the rounds where there is no line: client and broker then share this machine, and runs scatter."""

@@ -19,7 +19,7 @@ class MachineCpu:
         self._total, self._own = _total(), own_seconds()
 
     def others(self) -> float | None:
-        """The share of all CPU time since then that was spent outside this process tree; None where nothing tells.
+        """The share of all CPU time since then that was spent outside this process tree; None if unknown.
 
         Own are all processes that run and were started here, and those that have ended and were waited for: ask while
         there still are those for which nobody will wait, such as Spark's JVM.

@@ -44,13 +44,13 @@ Sender = Callable[[KafkaProducer, bytes], Coroutine[Any, Any, None]]
 
 
 async def enqueue(producer: KafkaProducer, value: bytes) -> None:
-    """With back-pressure; nobody asks for the outcome."""
+    """With back-pressure, without reading outcomes."""
     while True:
         _ = await producer.enqueue("t", value)
 
 
 async def send(producer: KafkaProducer, value: bytes) -> None:
-    """Without back-pressure, until nothing more may be parked; nobody asks for the outcome."""
+    """Without back-pressure, until nothing more may be parked; without reading outcomes."""
     recent: deque[Delivery] = deque(maxlen=TRIAL + 1)
     while not recent or not recent[0].done():
         recent.append(producer.send("t", value))
@@ -84,7 +84,7 @@ class Mute(Faults):
 
 
 async def hold(sender: Sender, *, buffer_memory: int, senders: int, size: int, **config: Any) -> Held:
-    """Lets so many senders send values of so many bytes until nothing moves any more."""
+    """Lets senders send values of a size until nothing moves any more."""
     async with EmbeddedCluster(faults=Mute()) as cluster:
         cluster.create_topic("t", 4)
         producer = KafkaProducer(

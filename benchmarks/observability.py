@@ -1,4 +1,4 @@
-"""``python -m benchmarks observability``: what it costs a record that somebody watches.
+"""``python -m benchmarks observability``: what observability costs a record.
 
 The same records are sent with each way of watching in turn, to a broker that keeps nothing; what counts is the CPU time
 of this process. Metrics are counted in any case: what they cost beyond that is a scrape.
@@ -130,7 +130,7 @@ async def scrape(servers: str) -> float:
         return (time.process_time() - began) * 1000
 
 
-async def observability(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def observability(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     environment, cpu = Environment.now(loop=options.loop, broker="one that keeps nothing"), MachineCpu()
     runs: list[Run] = []
     scrapes: list[float] = []
@@ -138,7 +138,7 @@ async def observability(options: argparse.Namespace, told: Callable[[str], objec
         for round_ in range(1, options.rounds + 1):
             for way in WAYS:
                 runs.append(await measure(way, round_, servers, options.records))
-                told(f"round {round_}, {way}: {runs[-1].ns_per_record:,.0f} ns")
+                progress(f"round {round_}, {way}: {runs[-1].ns_per_record:,.0f} ns")
             scrapes.append(await scrape(servers))
     environment = dataclasses.replace(environment, others=cpu.others())
     return Report(environment, options.records, runs, scrapes)

@@ -2,8 +2,8 @@
 
 Real Kafka, one node, taken down in each way: ``refused``, where the process is killed and connections are refused, and
 ``silent``, where it is stopped in its tracks (SIGSTOP), connections stay open and nothing is answered. A steady stream
-of records goes on all the while, so the CPU time includes what it takes to accept them. Afterwards Kafka's own console
-consumer says whether every record is there once, in order and where the producer was told. In the third case, ``gone``,
+of records continues, so the CPU time includes accepting them. Afterwards Kafka's own console
+consumer shows whether every record is there once, in order and at the acknowledged offset. In the third case, ``gone``,
 the broker never comes back.
 """
 
@@ -100,7 +100,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Outage:
-    """One outage. ``resumed_ms``: from the broker's return, as Kafka itself tells it, to the first delivery."""
+    """One outage. ``resumed_ms``: from the broker's return to the first delivery."""
 
     case: str
     seconds: float
@@ -272,15 +272,15 @@ class Report:
         return alone.page(self.environment, lines, self.problems())
 
 
-async def run(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def run(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     environment = Environment.now(loop=options.loop, broker=f"Apache Kafka {ApacheKafka().version}, one node")
     cpu = MachineCpu()
     outages, ends = [], []
     for number in range(options.rounds):
         for case in ("refused", "silent"):
-            told(f"round {number + 1}: {case}, {options.seconds} s")
+            progress(f"round {number + 1}: {case}, {options.seconds} s")
             outages.append(await outage(case, options.seconds))
-        told(f"round {number + 1}: gone, {options.delivery_timeout / 1000:.0f} s")
+        progress(f"round {number + 1}: gone, {options.delivery_timeout / 1000:.0f} s")
         ends.append(await gone(options.delivery_timeout))
     return Report(dataclasses.replace(environment, others=cpu.others()), outages, ends)
 

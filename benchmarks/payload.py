@@ -6,9 +6,9 @@ import itertools
 import lzma
 import secrets
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
+YEAR_OF_FLIGHTS = Path(__file__).parent.parent / "examples" / "flights.csv.xz"
 FLIGHTS = 100_000
 KEYS = 1_000
 TURN = 10
@@ -21,7 +21,7 @@ def write_payload(path: Path, record_size: int) -> None:
     if record_size:
         path.write_text(secrets.token_hex((record_size + 1) // 2)[:record_size], encoding="ascii")
         return
-    with (files("aioproducer.cli") / "data" / "flights.csv.xz").open("rb") as packed, lzma.open(packed) as flights:
+    with lzma.open(YEAR_OF_FLIGHTS) as flights:
         path.write_bytes(b"".join(itertools.islice(flights, 1, FLIGHTS + 1)).rstrip(b"\n"))
 
 

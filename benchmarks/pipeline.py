@@ -128,7 +128,7 @@ def _name(setting: str) -> str:
     return setting if setting == AUTO else f"linger {setting}"
 
 
-async def pipeline(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def pipeline(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     broker = "embedded, in virtual time" if options.virtual else "embedded, behind a slow line"
     environment, cpu = Environment.now(loop="asyncio" if options.virtual else options.loop, broker=broker), MachineCpu()
     lines = [
@@ -143,7 +143,7 @@ async def pipeline(options: argparse.Namespace, told: Callable[[str], object]) -
             for setting in options.settings:
                 run = line, setting, round_, options.seconds
                 figures.append(await (asyncio.to_thread(simulate, *run) if options.virtual else measure(*run)))
-                told(f"{figures[-1]}")
+                progress(f"{figures[-1]}")
     environment = dataclasses.replace(environment, others=cpu.others())
     return Report(environment, lines, options.settings, options.rounds, options.seconds, figures)
 

@@ -88,7 +88,7 @@ async def _run(line: Line, setting: str, round_: int, seconds: float, clock: Clo
         **config_of(setting),
     ) as producer:
         for partition in (*range(line.partitions), *range(line.partitions)):
-            # The first of a producer id goes alone, and the answers tell the window.
+            # The first batch of a producer id is sent alone; the answers have the window.
             await producer.send(TOPIC, VALUE, partition=partition)
         send = partial(_paced, Random(round_), latencies) if line.arrivals == PACED else _saturate
         sending = asyncio.create_task(send(producer, line, seconds, clock))

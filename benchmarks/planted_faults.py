@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
-from aioproducer.spark.audit.local_frame import local_frame
+from aioproducer.spark.audit.frames.local_frame import local_frame
 from benchmarks.audited_topics import (
     BATCH,
     BEGIN_MS,

@@ -48,7 +48,7 @@ class Report:
         return lines
 
     def table(self, case: Case) -> tuple[Row, list[Row]]:
-        """The names of the columns, of figures that somebody has, and a row for each client."""
+        """The names of the columns, for figures that any client has, and a row for each client."""
         summaries = case.summary(self.reference)
         figures = [figure for figure in FIGURES.values() if any(figure.name in found.figures for found in summaries)]
         compared = [figure for figure in figures if figure.name in RATIOS]
@@ -140,7 +140,7 @@ class Report:
             console.print(Text(problem, style="bold red"))
 
     def svg(self) -> str:
-        """Bars: how many times faster the reference was than other clients, in works that tell most."""
+        """Bars: how many times faster the reference was than other clients, in the most telling works."""
         charts = []
         for case in self.cases:
             others = [client for client in case.clients() if case.work.name in PLOTTED and _is_another(client)]

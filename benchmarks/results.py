@@ -1,7 +1,6 @@
-"""The file that figures are kept in: JSON, each run in a line of its own, so that two of them can be compared.
+"""The file with the figures: JSON with one line for each run, so that two files can be compared.
 
-It holds what was measured and nothing that follows from it: tables, ratios and verdicts are made anew by whoever reads
-it (``python -m benchmarks report``).
+It has only measured values. Tables, ratios and verdicts are computed when it is read (``python -m benchmarks report``).
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 T = TypeVar("T")
 
 LINE = 600
-"""What fits into so many characters is in one line."""
+"""A value with at most this many characters is in one line."""
 DIGITS = 6
-"""Of a figure: no clock here tells more."""
+"""Significant digits of a figure: no clock here is more precise."""
 
 
 def write(path: Path, results: dict[str, Any]) -> None:
-    """Replaces the file in one step, so that whoever is interrupted leaves a whole one."""
+    """Replaces the file in one step, so that an interrupted run leaves a whole file."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}")
     unfinished.write_text(_text(_rounded(results)) + "\n", encoding="utf-8")
     unfinished.replace(path)
@@ -35,7 +34,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def read_as(kind: type[T], path: Path) -> T:
-    """The dataclass ``kind`` that ``asdict`` was asked of, before it was written."""
+    """The dataclass ``kind`` of which ``asdict`` was written."""
     return cast(T, _restored(kind, read(path)))
 
 

@@ -1,4 +1,4 @@
-"""One run: what a worker process is told, and what it answers. Both travel as JSON."""
+"""One run: the order for a worker process, and its answer, both as JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Measurement:
     ``latency``, ``stall`` and ``computing`` are in seconds, by quantile (``p50``, ``p99``, ``p99.9``, ``max``), and
     empty where they were not measured: from a record's hand-over to its acknowledgement, how late the event loop ran,
     and for how much of that its thread had a CPU.
-    ``broker_cpu`` is in seconds a record, the warm-up's counted in; 0 where nothing tells.
+    ``broker_cpu`` is in seconds a record, the warm-up's counted in; 0 if unknown.
     """
 
     records: int

@@ -27,15 +27,15 @@ In the first millions of records a broker spends more CPU on its JIT compiler th
 RUN_TIMEOUT = 180.0
 """Seconds after which a run is given up."""
 MANY = 100
-"""More partitions than so many are made once for a case; fewer anew for each run."""
+"""Topics with more partitions are created once for a case; others for each run."""
 PACE_MAKER, PACED_BY = "confluent-kafka", "stream-100"
 """Paced work is done at half the speed of this client in this work."""
 
 
 class Runner:
-    """``records`` tells how many of a work a client gets; ``told(case, done)`` hears of each run.
+    """``records`` is the number of records of a work for a client; ``progress(case, done)`` is called after each run.
 
-    ``broker_cpu()`` is what CPU time the broker has used so far, in seconds, None where nothing tells.
+    ``broker_cpu()`` is the CPU time that the broker has used so far, in seconds; None if unknown.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class Runner:
         bootstrap_servers: str,
         loop: str,
         records: Callable[[Work, Description], int],
-        told: Callable[[Case, Done], object],
+        progress: Callable[[Case, Done], object],
         broker_cpu: Callable[[], float | None] = lambda: None,
     ) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._loop = loop
         self._records = records
-        self._told = told
+        self._progress = progress
         self._broker_cpu = broker_cpu
 
     async def run(self, cases: Sequence[Case], clients: Sequence[Description], rounds: int) -> None:
@@ -69,10 +69,10 @@ class Runner:
                             done = await self._turn(case, client, round_number, payload, rate, topics)
                             if round_number:
                                 case.done.append(done)
-                            self._told(case, done)
+                            self._progress(case, done)
                 except KafkaError as error:  # the next case's may be better
                     case.done.append(Done("topics", 0, None, str(error)))
-                    self._told(case, case.done[-1])
+                    self._progress(case, case.done[-1])
 
     @contextlib.asynccontextmanager
     async def _topics_of(self, work: Work) -> AsyncIterator[Topics | None]:
@@ -127,7 +127,7 @@ def _many(work: Work) -> bool:
 
 
 def _half_speed(cases: Sequence[Case]) -> float:
-    """In records a second, 0 if nothing tells."""
+    """In records a second; 0 if unknown."""
     for case in cases:
         if case.work.name == PACED_BY and (speed := case.spread(PACE_MAKER, FIGURES["speed"])):
             return speed.median / 2

@@ -40,13 +40,13 @@ SMALL_BATCH = 61 + RUN * (len(VALUE) + 21)
 
 @dataclass(frozen=True)
 class Load:
-    """Sends so many records to a topic with so many partitions; all are delivered when it returns."""
+    """Sends records to a topic with many partitions; all are delivered when it returns."""
 
     name: str
     title: str
     run: Callable[[KafkaProducer, int, int], Awaitable[None]]
     share: int = 1
-    """One in so many records is enough: one at a time takes longer."""
+    """One in this many records is enough: one at a time takes longer."""
     config: tuple[tuple[str, Any], ...] = ()
 
 
@@ -96,7 +96,7 @@ LOADS = (
 
 @dataclass(frozen=True)
 class Figures:
-    """One load with so many partitions, in one round. Microseconds of CPU a record, and the loop's longest stall."""
+    """One load with a number of partitions, in one round: microseconds of CPU a record, and the longest stall."""
 
     load: str
     partitions: int
@@ -205,7 +205,7 @@ class Report:
         return f"{median(r.cpu_ms for r in done):.1f} ms ({median(r.stall_ms for r in done):.0f} ms)"
 
 
-async def scale(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def scale(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     environment, cpu = Environment.now(loop=options.loop, broker="keeps nothing, in another process"), MachineCpu()
     figures: list[Figures] = []
     refreshes: list[Refresh] = []
@@ -214,7 +214,7 @@ async def scale(options: argparse.Namespace, told: Callable[[str], object]) -> R
             async with discarding_broker(partitions) as servers:
                 figures += [await measure(load, partitions, round_, servers, options.records) for load in LOADS]
                 refreshes.append(await refresh(partitions, round_, servers))
-            told(
+            progress(
                 f"round {round_}, {partitions:,} partitions: "
                 + ", ".join(f"{f.load} {f.cpu_us:.2f} µs" for f in figures[-len(LOADS) :])
                 + f", refresh {refreshes[-1].cpu_ms:.1f} ms"

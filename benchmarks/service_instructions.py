@@ -1,6 +1,6 @@
 """How many instructions one process of a FastAPI service needs for a request, on each client.
 
-Times of a service swing by a fifth on a shared machine, and what else runs there slows it down. Instructions tell which
+Times of a service swing by a fifth on a shared machine, and what else runs there slows it down. Instructions show which
 part of a request is the client's. The service is some 50 times as slow meanwhile: fewer requests share a batch, so that
 clients cost rather more than in real service. The garbage collector runs seldom: its work is the whole application's.
 """
@@ -78,7 +78,7 @@ async def count(records: int, client: str, servers: str) -> Count:
 
 
 async def count_all(
-    records: Sequence[int], on: Sequence[str], servers: str, told: Callable[[str], object]
+    records: Sequence[int], on: Sequence[str], servers: str, progress: Callable[[str], object]
 ) -> Instructions:
     if (tool := missing()) is not None:
         raise CallgrindFailed(f"{tool} is not installed: install valgrind, or leave out --parts instructions")
@@ -86,5 +86,5 @@ async def count_all(
     for number in records:
         for client in on:
             counts.append(await count(number, client, servers))
-            told(f"{number} a request, {client}: {counts[-1].per_request:,.0f} instructions")
+            progress(f"{number} a request, {client}: {counts[-1].per_request:,.0f} instructions")
     return Instructions(counts)

@@ -50,7 +50,7 @@ class Service:
         return await self._process.wait()
 
     def cpu_seconds(self) -> float:
-        """What it has used so far; NaN where nothing tells."""
+        """What it has used so far; NaN if the system does not report it."""
         found = cpu_seconds_of(self._process.pid)
         return float("nan") if found is None else found
 
@@ -97,7 +97,7 @@ async def _until_ready(process: asyncio.subprocess.Process, port: int) -> None:
 
 
 def free_port() -> int:
-    """One that nobody listens at now, and that no system gives to outgoing connections meanwhile."""
+    """A port without a listener, which the system does not give to outgoing connections meanwhile."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

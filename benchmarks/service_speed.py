@@ -103,7 +103,7 @@ class Speed:
 
 
 def order_of(records: int, number: int) -> bytes:
-    """A body of which come so many records."""
+    """A body that makes this number of records."""
     lines = [{"article": f"a{line}", "count": line} for line in range(1, records)]
     return json.dumps({"id": str(number), "customer": f"c{number % 50}", "total": 9.5, "lines": lines}).encode()
 
@@ -143,12 +143,14 @@ async def measure_all(
     servers: str,
     clients: int,
     seconds: int,
-    told: Callable[[str], object],
+    progress: Callable[[str], object],
 ) -> Speed:
     runs: list[Run] = []
     for kind, round_ in itertools.product(kinds, range(1, rounds + 1)):
         for client in on:
             runs.append(await measure(kind, client, round_, servers, clients, seconds))
             records, gc = kind
-            told(f"round {round_}, {records} a request, GC {gc}, {client}: {runs[-1].requests_per_s:,.0f} requests/s")
+            progress(
+                f"round {round_}, {records} a request, GC {gc}, {client}: {runs[-1].requests_per_s:,.0f} requests/s"
+            )
     return Speed(clients, seconds, runs)

@@ -1,7 +1,7 @@
-"""A service under load while its broker restarts, and while it is itself told to end.
+"""A service under load while its broker restarts, and while it is itself terminated.
 
 What is promised: every request that was answered 2xx is in the log once, no record is there twice, no request hangs
-past its time-out, and a service that is told to end answers what it has begun.
+past its time-out, and a terminated service answers the requests that it has begun.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ DOWN = 0.5
 """Seconds that the broker is away."""
 
 ENDED = (0, -15, 143)
-"""The exit statuses of who was told to end, and did: uvicorn sends itself the signal again when all is done."""
+"""The exit statuses of a terminated service: uvicorn sends itself the signal again at the end."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A service, where it is asked, and how a request's number is in its body and in the record that comes of it."""
+    """A service, its path, and the place of a request's number in the body and in the record."""
 
     name: str
     command: Callable[[int], list[str]]

@@ -1,8 +1,8 @@
 """``python -m benchmarks services``: a FastAPI service on aioproducer and on other clients, and in trouble.
 
-First the requests per second that one process of the same service answers on each client, in turn, to clients that ask
-again as soon as they are answered; if wanted, the instructions that it needs for a request. Then the examples are asked
-while the broker restarts and while they get SIGTERM.
+First it measures the requests per second that one process of the same service answers on each producer, in turn; HTTP
+clients send the next request as soon as the last one is answered. With an option it counts the instructions of a
+request. Then the examples get requests while the broker restarts and while they get SIGTERM.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def installed(client: str) -> bool:
     return client not in IMPORTS or importlib.util.find_spec(IMPORTS[client]) is not None
 
 
-async def services(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def services(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     there = f"a cluster that was there, {options.bootstrap_server}"
     broker = there if options.bootstrap_server else f"Apache Kafka {ApacheKafka().version}; embedded for the trouble"
     environment, cpu = Environment.now(loop=options.loop, broker=broker), MachineCpu()
@@ -100,15 +100,17 @@ async def services(options: argparse.Namespace, told: Callable[[str], object]) -
     if not {"speed", "instructions"}.isdisjoint(options.parts):
         async with _broker(options.bootstrap_server) as servers:
             if "speed" in options.parts:
-                speed = await measure_all(kinds, on, options.rounds, servers, options.clients, options.seconds, told)
+                speed = await measure_all(
+                    kinds, on, options.rounds, servers, options.clients, options.seconds, progress
+                )
                 made = replace(made, speed=speed)
             if "instructions" in options.parts:
-                made = replace(made, instructions=await count_all(options.records, on, servers, told))
+                made = replace(made, instructions=await count_all(options.records, on, servers, progress))
     if "trouble" in options.parts:
         troubles = []
         for target in TARGETS:
             troubles.append(await in_trouble(target, options.clients, options.seconds))
-            told(f"{target.name}: {'; '.join(troubles[-1].problems) or 'kept its promise'}")
+            progress(f"{target.name}: {'; '.join(troubles[-1].problems) or 'kept its promise'}")
         made = replace(made, troubles=troubles)
     return replace(made, environment=replace(environment, others=cpu.others()))
 

@@ -1,8 +1,8 @@
-"""One Spark session, ``local[2]``, that writes what it is told to: run by ``benchmarks spark`` in a process of its own.
+"""A Spark session, ``local[2]``, that ``benchmarks spark`` runs in a process of its own and orders to write.
 
 Arguments: bootstrap servers, the directory with the jars of Spark's Kafka connector, a directory for Spark's files, and
-how many topic partitions there are. Each line of standard input is a write as JSON: sink, rows, and the size of each.
-It is answered by the same with the seconds it has taken and the sum of the topic's end offsets.
+the number of topic partitions. Each line of standard input is an order as JSON: sink, rows, the size of each, tasks.
+The answer repeats it, with the seconds and CPU seconds that the write took and the sum of the topic's end offsets.
 """
 
 from __future__ import annotations
@@ -14,15 +14,26 @@ import sys
 import time
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.machine_cpu import own_seconds
 from benchmarks.topic import fresh_topics
 
-TASKS = 2
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyarrow import RecordBatch
+
+CORES: Final = 2
+OWN, TUNED = "Spark's own", "Spark's own, tuned"
+EMPTY = "an empty function"
+"""A function in Python that reads its rows and does nothing: what every task with Python costs."""
+AT_LEAST_ONCE = "aioproducer"
 EXACTLY_ONCE = "aioproducer, exactly-once"
 SINKS: dict[str, dict[str, str]] = {
-    "Spark's own": {"format": "kafka"},
-    "aioproducer": {"format": "aioproducer"},
+    OWN: {"format": "kafka"},
+    TUNED: {"format": "kafka", "kafka.batch.size": str(64 * 1024), "kafka.linger.ms": "5"},
+    AT_LEAST_ONCE: {"format": "aioproducer"},
     EXACTLY_ONCE: {"format": "aioproducer", "deliveryGuarantee": "exactly-once"},
 }
 
@@ -32,9 +43,10 @@ def session(jars: str, scratch: str) -> Any:
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     spark = (
-        SparkSession.builder.master(f"local[{TASKS}]")
+        SparkSession.builder.master(f"local[{CORES}]")
         .config("spark.jars", ",".join(map(str, sorted(Path(jars).glob("*.jar")))))
         .config("spark.ui.enabled", False)
+        .config("spark.ui.showConsoleProgress", False)
         .config("spark.driver.memory", "2g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -49,11 +61,14 @@ def session(jars: str, scratch: str) -> Any:
     return spark
 
 
-def write(spark: Any, servers: str, topic: str, sink: str, rows: int, size: int) -> None:
+def write(spark: Any, servers: str, topic: str, sink: str, rows: int, size: int, tasks: int) -> None:
     """Rows that Spark makes itself, of ``size`` bytes each and without a key."""
-    frame = spark.range(0, rows, 1, TASKS).selectExpr(
+    frame = spark.range(0, rows, 1, tasks).selectExpr(
         f"CAST(lpad(CAST(id AS STRING), {size}, '0123456789abcdef') AS BINARY) AS value"
     )
+    if sink == EMPTY:
+        frame.mapInArrow(_nothing, frame.schema).write.format("noop").mode("overwrite").save()
+        return
     options = dict(SINKS[sink])
     writer = frame.write.format(options.pop("format")).mode("append")
     if sink == EXACTLY_ONCE:
@@ -61,18 +76,24 @@ def write(spark: Any, servers: str, topic: str, sink: str, rows: int, size: int)
     writer.options(**options, topic=topic).option("kafka.bootstrap.servers", servers).save()
 
 
+def _nothing(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+    for _ in batches:
+        pass
+    yield from ()
+
+
 async def timed(spark: Any, servers: str, partitions: int, order: dict[str, Any]) -> dict[str, Any]:
     async with fresh_topics(servers, partitions) as topics:
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), own_seconds()
         # Not in another thread: in one that no session is active in, Spark finds no format of Python's.
-        write(spark, servers, topics.name, order["sink"], order["rows"], order["size"])
-        seconds = time.perf_counter() - began
-        return {**order, "seconds": seconds, "end_offsets": await topics.records()}
+        write(spark, servers, topics.name, **order)
+        taken = {"seconds": time.perf_counter() - began, "cpu_seconds": own_seconds() - cpu}
+        return {**order, **taken, "end_offsets": await topics.records()}
 
 
 def main(servers: str, jars: str, scratch: str, partitions: str) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever Spark prints is no answer
+    os.dup2(2, 1)  # what Spark prints is no answer
     spark = session(jars, scratch)
     for line in sys.stdin:
         answer = asyncio.run(timed(spark, servers, int(partitions), json.loads(line)))

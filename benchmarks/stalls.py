@@ -1,6 +1,6 @@
 """``python -m benchmarks stalls``: how long the event loop is held by what happens to many things at once.
 
-Each case runs on a loop of its own that measures the CPU time of every callback. A case repeats in so many rounds; the
+Each case runs on its own loop, which measures the CPU time of every callback. A case repeats in several rounds; the
 figures are medians. The turn is what other tasks wait for: all callbacks that were ready, the user's tasks included.
 """
 
@@ -41,7 +41,7 @@ class WrongRun(Exception):
 
 
 async def bare_tasks(loop: MeasuredLoop, size: int) -> Held:
-    """No producer: what asyncio itself needs to cancel so many tasks."""
+    """No producer: what asyncio itself needs to cancel as many tasks."""
     tasks = [asyncio.create_task(asyncio.sleep(60)) for _ in range(size)]
     await asyncio.sleep(0.1)
     return await _cancelled(loop, tasks)
@@ -136,7 +136,7 @@ async def _cancelled(loop: MeasuredLoop, tasks: Sequence[asyncio.Task[Any]]) -> 
 
 
 async def expiry(loop: MeasuredLoop, size: int) -> Held:
-    """A batch in each of so many partitions, whose broker is gone until delivery.timeout.ms is over."""
+    """A batch in each of many partitions, whose broker is gone until delivery.timeout.ms is over."""
     async with EmbeddedCluster() as cluster:
         cluster.create_topic("t", size)
         producer = KafkaProducer(
@@ -165,13 +165,13 @@ async def expiry(loop: MeasuredLoop, size: int) -> Held:
 
 
 async def first_metadata(loop: MeasuredLoop, size: int) -> Held:
-    """The producer hears of a topic with so many partitions."""
+    """The producer gets the metadata of a topic with many partitions."""
     held, _ = await _metadata(loop, size)
     return held
 
 
 async def metadata_again(loop: MeasuredLoop, size: int) -> Held:
-    """It is told of them once more, and nothing has changed."""
+    """It gets the same metadata again, without changes."""
     _, held = await _metadata(loop, size)
     return held
 
@@ -224,14 +224,14 @@ async def zeros_of_metadata(loop: MeasuredLoop, size: int) -> Held:
 
 async def _answered(loop: MeasuredLoop, to: ApiKey, body: bytes) -> Held:
     """Until the producer is done with this answer."""
-    asked = 0
+    requests = 0
 
     def answer(key: int, port: int) -> bytes | None:
-        nonlocal asked
+        nonlocal requests
         if key != to:
             return canned_broker.versions()
-        asked += 1
-        return body if asked == 1 else None
+        requests += 1
+        return body if requests == 1 else None
 
     with canned_broker.serving(answer) as port:
         producer = KafkaProducer(
@@ -244,7 +244,7 @@ async def _answered(loop: MeasuredLoop, to: ApiKey, body: bytes) -> Held:
         try:
             with loop.measured() as held:
                 wanted = asyncio.create_task(producer.partitions_for("t"))
-                while asked < 2 and not wanted.done():
+                while requests < 2 and not wanted.done():
                     _ = await asyncio.wait([wanted], timeout=0.05)
                 wanted.cancel()
                 _ = await asyncio.wait([wanted])
@@ -254,12 +254,12 @@ async def _answered(loop: MeasuredLoop, to: ApiKey, body: bytes) -> Held:
 
 
 async def split(loop: MeasuredLoop, size: int) -> Held:
-    """A batch of so many records is too large for the broker, as are the first parts of it."""
+    """A batch of many records is too large for the broker, and so are its first parts."""
     return await _split(loop, partitions=1, records=size)
 
 
 async def splits(loop: MeasuredLoop, size: int) -> Held:
-    """The same with a batch of 1000 records in each of so many partitions, all in one request."""
+    """The same with a batch of 1000 records in each of many partitions, all in one request."""
     return await _split(loop, partitions=size, records=1000)
 
 
@@ -310,9 +310,9 @@ CASES = (
     Case("waiters", "`enqueue` callers that wait for memory, cancelled", 20_000, waiters),
     Case("senders", "tasks that await `send` and wait for memory, cancelled", 20_000, senders),
     Case("starting", "tasks that await `send`, of a producer that has just been started", 20_000, starting),
-    Case("forgotten", "records without room whose deliveries nobody awaits", 20_000, forgotten),
+    Case("forgotten", "records without room whose deliveries are not awaited", 20_000, forgotten),
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
-    Case("first-metadata", "partitions of a topic that the producer hears of", 100_000, first_metadata),
+    Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
     Case("hostile-metadata", "bytes of metadata, all empty partitions", 8 << 20, hostile_metadata),
     Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),

@@ -32,17 +32,19 @@ class Topics:
         self._names = names
 
     async def records(self) -> int:
-        """The sum of all partitions' end offsets; waits until every one has a leader that tells it."""
+        """The sum of all partitions' end offsets; waits until every partition has a leader that answers it."""
         return await self._admin._client().retry("asking for end offsets", self._try_records)
 
     async def _try_records(self) -> int:
         partitions: dict[int, dict[str, list[ListOffsetsPartition]]] = defaultdict(lambda: defaultdict(list))
-        for name, told in (await self._admin.describe_topics(self._names)).items():
-            if isinstance(told, KafkaError):
-                raise told
-            if len(told.partitions) != self._partitions or any(info.leader < 0 for info in told.partitions):
+        for name, description in (await self._admin.describe_topics(self._names)).items():
+            if isinstance(description, KafkaError):
+                raise description
+            if len(description.partitions) != self._partitions or any(
+                info.leader < 0 for info in description.partitions
+            ):
                 raise LeaderNotAvailableException(f"topic {name!r} is not whole yet")
-            for info in told.partitions:
+            for info in description.partitions:
                 wanted = ListOffsetsPartition(partition_index=info.partition, timestamp=LATEST)
                 partitions[info.leader][name].append(wanted)
         return sum([await self._end_offsets(leader, of_leader) for leader, of_leader in partitions.items()])
@@ -56,9 +58,9 @@ class Topics:
         answers = [answer for topic in response.topics for answer in topic.partitions]
         for answer in answers:
             if answer.error_code != ErrorCode.NONE:
-                raise error_for(answer.error_code, f"node {leader} does not tell an end offset")
+                raise error_for(answer.error_code, f"node {leader} does not answer an end offset")
         if len(answers) != sum(map(len, partitions.values())):
-            raise KafkaError(f"node {leader} was asked for other partitions than it tells end offsets of")
+            raise KafkaError(f"node {leader} answered end offsets of other partitions than requested")
         return sum(answer.offset for answer in answers)
 
 

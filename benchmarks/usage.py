@@ -18,7 +18,7 @@ def cpu_seconds(who: int = resource.RUSAGE_SELF) -> float:
 
 
 def cpu_seconds_of(pid: int, *, ended_children: bool = False) -> float | None:
-    """The same of another process that runs; None where nothing tells.
+    """The same of another running process; None if the system does not report it.
 
     ``ended_children``: and of those that it has started and waited for.
     """
@@ -52,7 +52,7 @@ def peak_rss() -> int:
 
 
 def peak_rss_of(pid: int) -> int | None:
-    """The same of another process; None where nothing tells."""
+    """The same of another process; None if the system does not report it."""
     status = Path(f"/proc/{pid}/status")
     found = _PEAK.search(status.read_text(encoding="ascii")) if status.exists() else None
     return None if found is None else int(found[1]) * 1024

@@ -11,7 +11,7 @@ from functools import partial
 TICK = 0.001
 """Seconds between two portions of paced records."""
 SAMPLE = 20
-"""Of many records one in so many is timed, lest the clock be what is measured."""
+"""One in this many records is timed, so that the clock does not dominate."""
 
 
 async def tasks(

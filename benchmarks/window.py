@@ -6,7 +6,7 @@ behind a proxy that delays every byte. A window up to 5 is set by max.in.flight.
 
 A rate is all records by the time from before the first is sent until the last is acknowledged, the filling of the line
 at the beginning and its emptying at the end included. The round trip that it is compared with is the one the line was
-set to, which leaves out what the proxy itself and the system's sockets add; a measured ping is told beside it.
+set to, which leaves out what the proxy itself and the system's sockets add; a measured ping is reported beside it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WITHIN = 0.03
 """How far from window ÷ round trip a rate may be."""
 
 ROUND_TRIPS = 40
-"""A run lasts about so many. In the first all of a window leaves at once, and comes back as one; they spread later."""
+"""A run lasts about as many seconds. At first all of a window leaves and returns at once; later it spreads."""
 
 VALUE = bytes(1000)
 
@@ -68,7 +68,7 @@ async def measure(window: int, round_: int, round_trip_ms: float) -> Rate:
             max_in_flight_requests_per_connection=window,
         ) as producer,
     ):
-        for _ in range(2):  # the first of a producer id goes alone, and the answers tell the window
+        for _ in range(2):  # the first batch of a producer id is sent alone; the answers have the window
             await producer.send(TOPIC, VALUE)
         records = window * ROUND_TRIPS
         begun = time.perf_counter()
@@ -142,13 +142,13 @@ class Report:
         return alone.page(self.environment, lines, self.problems())
 
 
-async def window(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def window(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     environment, cpu = Environment.now(loop=options.loop, broker="embedded, behind a slow line"), MachineCpu()
     rates: list[Rate] = []
     for round_ in range(1, options.rounds + 1):
         for size in options.windows:
             rates.append(await measure(size, round_, options.round_trip_ms))
-            told(f"round {round_}, window {size}: {rates[-1].records_per_s:.2f} records/s, {rates[-1].share:.1%}")
+            progress(f"round {round_}, window {size}: {rates[-1].records_per_s:.2f} records/s, {rates[-1].share:.1%}")
     environment = dataclasses.replace(environment, others=cpu.others())
     return Report(environment, options.windows, options.round_trip_ms, options.rounds, rates)
 

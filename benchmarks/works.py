@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 QUICK = 10
-"""A quick run has so many times fewer records."""
+"""A quick run has the records of a full one divided by this."""
 QUICK_WORKS = ("stream-100", "stream-1000", "zstd", "tasks-100", "single", "paced")
 
 STREAM = "stream"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ HERE = Path(__file__).parent
 MARKED_FOLDERS = {
     "conformance": "conformance",
     "typing": "types",
-    **dict.fromkeys(("benchmarks", "docs", "examples", "scripts"), "once"),
+    **dict.fromkeys(("benchmarks", "docs", "examples", "packaging", "scripts"), "once"),
 }
 """Folders of which every test has a marker (pyproject.toml says what it means)."""
 
@@ -32,6 +33,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("aioproducer")
+
+
+# It is logged once per process, and would be in the log of whichever test starts the first producer. The tests of types
+# run without the package.
+if importlib.util.find_spec("aioproducer") is not None:
+    importlib.import_module("aioproducer.build_info").say_if_interpreted()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,12 +14,17 @@ from aioproducer.config_types import AdminConfigs, ProducerConfigs, ReaderOption
 from aioproducer.configs.config_def import ConfigKey, checked, table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.reader import ReaderConfig
+from aioproducer.security.oauth.settings import RETRIEVERS
 from aioproducer.security.password import Password
 
 EXAMPLES: dict[str, list[Any]] = {
     "interceptor.classes": [ProducerInterceptor, [ProducerInterceptor(), print], "aioproducer.ProducerInterceptor"],
     "metric.reporters": ["aioproducer.metrics_topic.MetricsTopicReporter"],
     "partitioner.class": ["aioproducer.RoundRobinPartitioner", max],
+    "sasl.login.connect.timeout.ms": [1000, None],
+    "sasl.login.read.timeout.ms": [1000, None],
+    "sasl.oauth.token.provider": [print, "aioproducer.OAuthBearerToken"],
+    "sasl.oauthbearer.jwt.retriever.class": list(RETRIEVERS),
     "ssl.context": [ssl.create_default_context(), None],
 }
 NOT_AT_ALL = {"enable.metrics.push": True}

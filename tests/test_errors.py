@@ -78,7 +78,7 @@ def test_a_code_without_a_class_keeps_its_name() -> None:
     assert not error.retriable
 
 
-def test_a_code_that_nobody_knows_is_told_as_it_came() -> None:
+def test_an_unknown_code_is_shown_as_it_came() -> None:
     error = error_for(4711, "from the future")
     assert type(error) is UnknownServerException
     assert str(error) == "from the future (error 4711, UNKNOWN_SERVER_ERROR)"
@@ -137,7 +137,7 @@ def test_any_error_can_end_a_delivery_and_be_pickled(error: KafkaError) -> None:
         assert vars(twin) == vars(ended)
 
 
-def test_the_end_of_a_delivery_may_be_told_with_another_outcome() -> None:
+def test_the_end_of_a_delivery_may_have_another_outcome() -> None:
     first = DeliveryError.of(TimeoutException("x"), Outcome.NOT_SENT, ("t", 1))
     second = DeliveryError.of(first, Outcome.UNKNOWN, ("t", 2))
     assert (first.outcome, second.outcome) == (Outcome.NOT_SENT, Outcome.UNKNOWN)

@@ -1,4 +1,4 @@
-"""The public names of the package, which are imported when they are asked for."""
+"""The public names of the package, which are imported on first use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_name_is_there_and_type_checkers_see_the_same(package: object) -> 
         package.KafkaConsumer  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_nothing_is_imported_before_it_is_asked_for() -> None:
+def test_names_are_imported_on_first_use() -> None:
     program = "import sys, aioproducer, aioproducer.testing; print([m for m in sys.modules if m.startswith('aioprod')])"
     root = str(Path(aioproducer.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)

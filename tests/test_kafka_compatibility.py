@@ -1,4 +1,4 @@
-"""Kafka's own classes are asked about errors, configs and hashes: one run of Java answers all."""
+"""Errors, configs and hashes as Kafka's own classes have them, from one run of Java."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 
 VALUES = [
     *("", " ", "0", "1", "-1", "-2", "2", "5", "9", "10", "17", "18", "22", "23", "-131072", "-131073", "4999", "5000"),
+    *("60", "300", "900", "901", "3600", "3601", "86400", "86401", "0.25", "0.26", "0.49", "0.5", "1.1"),
     *("2147483647", "2147483648", "-2147483648", "-2147483649", "9223372036854775807", "9223372036854775808"),
     *("+5", "-0", "007", "1_000", "1,000", "1e3", "5.0", "0x10", "5L", " 5 ", "- 5", "five", "null", "None"),
     *("true", "false", "TRUE", "False", " true ", "yes", "t", "on"),
@@ -122,12 +123,20 @@ OWN = {
     "compression.thread.bytes",
     "parked.memory",
     "pipeline",
+    "sasl.oauth.token.provider",
     "sasl.plain.password",
     "sasl.plain.username",
     "ssl.context",
 }
 WITH_KAFKA_4_4 = {"client.rack", "partitioner.rack.aware"}
-CLASSES = {"metric.reporters", "key.serializer", "value.serializer", "partitioner.class", "interceptor.classes"}
+CLASSES = {
+    "interceptor.classes",
+    "key.serializer",
+    "metric.reporters",
+    "partitioner.class",
+    "sasl.oauthbearer.jwt.retriever.class",
+    "value.serializer",
+}
 PEM_BY_DEFAULT = {"ssl.keystore.type", "ssl.truststore.type"}
 NARROWER = {"enable.metrics.push", "ssl.endpoint.identification.algorithm", *PEM_BY_DEFAULT}
 """Of what Kafka takes, a part is not there yet."""
@@ -136,6 +145,10 @@ STRICTER = {
     "socket.connection.setup.timeout.ms",
     "socket.connection.setup.timeout.max.ms",
     "connections.max.idle.ms",
+    "sasl.login.connect.timeout.ms",
+    "sasl.login.read.timeout.ms",
+    "sasl.login.retry.backoff.ms",
+    "sasl.login.retry.backoff.max.ms",
 }
 
 

@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
 
 @dataclass
 class Case:
-    """A value for one of Kafka's serializers (its encoding, or its inner serializer), and how Java is told of it."""
+    """A value for one of Kafka's serializers (its encoding, or its inner serializer), and its argument for Java."""
 
     kafka: str
     value: Any
-    told: str
+    argument: str
     option: str = "-"
 
     def ours(self) -> bytes | None:
@@ -103,10 +103,10 @@ CASES = cases()
 @pytest.fixture(scope="module")
 def kafkas(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What Kafka's serializers make of the cases, in hex."""
-    told = tmp_path_factory.mktemp("serializers") / "cases"
-    told.write_text("".join(f"{case.kafka}\t{case.option}\t{case.told}\n" for case in CASES))
+    cases = tmp_path_factory.mktemp("serializers") / "cases"
+    cases.write_text("".join(f"{case.kafka}\t{case.option}\t{case.argument}\n" for case in CASES))
     source = Path(__file__).with_name("KafkaSerializers.java")
-    run = subprocess.run(java_command(source, str(told)), capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run(java_command(source, str(cases)), capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
     answers = run.stdout.splitlines()
     assert len(answers) == len(CASES)

@@ -79,8 +79,8 @@ async def test_nothing_piles_up_while_no_broker_can_be_reached(
             await cluster.start_node(0)
             await asyncio.sleep(10)
         found = reports(cluster)
-    told = [line for line in caplog.messages if "metrics could not be written" in line]
-    assert len(told) == 1, caplog.messages
+    found_lines = [line for line in caplog.messages if "metrics could not be written" in line]
+    assert len(found_lines) == 1, caplog.messages
     numbers = [each["number"] for each in found]
     assert numbers == sorted(set(numbers))
     assert numbers[0] == 0
@@ -104,8 +104,8 @@ async def test_a_producer_in_trouble_is_reported_all_the_same(world: World) -> N
             await producer.close(timeout=1)
         assert all(delivery.done() for delivery in deliveries)
         found = reports(cluster)
-    told = {finding["metric"] for finding in found[1]["health"]}
-    assert {"buffer-exhausted-rate", "record-error-rate"} <= told
+    metrics = {finding["metric"] for finding in found[1]["health"]}
+    assert {"buffer-exhausted-rate", "record-error-rate"} <= metrics
     assert found[1]["health"][0]["severity"] == "CRITICAL"
 
 

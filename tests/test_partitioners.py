@@ -1,4 +1,4 @@
-"""RoundRobinPartitioner: what Kafka's RoundRobinPartitionerTest asks, and its turns."""
+"""RoundRobinPartitioner: what Kafka's RoundRobinPartitionerTest checks, and its turns."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from aioproducer.admin.transaction_calls import TransactionCalls
 from aioproducer.admin.transactions import TransactionDescription
 from aioproducer.config_types import AdminConfigs
 from aioproducer.configs.client_config import client_config
-from aioproducer.configs.config_def import read_properties
+from aioproducer.configs.properties import read_properties
 from aioproducer.errors import KafkaError
 from aioproducer.net.client_lifecycle import ClientLifecycle
 from aioproducer.types import OffsetAndMetadata, TopicPartition

@@ -14,19 +14,34 @@ from aioproducer.configs.config_def import (
     Type,
     Valid,
     at_least,
+    between,
     key,
     one_of,
     one_of_in_any_case,
     parse,
     table,
 )
+from aioproducer.configs.plugins import made
 from aioproducer.errors import ConfigException
 from aioproducer.security.credentials import credentials_of
+from aioproducer.security.oauth.settings import DEFAULT_RETRIEVER, RETRIEVERS, OAuthSettings, oauth_settings
 from aioproducer.security.password import Password
-from aioproducer.security.sasl import MECHANISMS, PLAIN, Credentials, scramp
+from aioproducer.security.sasl import MECHANISMS, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, scramp
 from aioproducer.security.tls import client_context
 
 MECHANISM = Valid("", lambda mechanism: True, MECHANISMS)  # what is wrong with another one, credentials_of() knows
+_PROVIDER = "sasl.oauth.token.provider"
+TOKEN_PROVIDER = Valid(
+    "a callable, or an object with a method token", lambda plugin: callable(plugin) or hasattr(plugin, "token")
+)
+ALGORITHM = Valid(
+    "one of RS256, ES256", lambda name: name.upper() in ("RS256", "ES256"), ("RS256", "ES256", "rs256", "es256")
+)
+RETRIEVER = Valid(
+    "one of DefaultJwtRetriever, ClientCredentialsJwtRetriever, JwtBearerJwtRetriever, FileJwtRetriever in the package"
+    " org.apache.kafka.common.security.oauthbearer",
+    lambda name: name in RETRIEVERS,
+)
 SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
 
@@ -84,12 +99,98 @@ class ClientConfig:
         Type.STRING, None, MECHANISM, f"One of {', '.join(MECHANISMS)}. Required with SASL."
     )
     sasl_jaas_config: Password | None = key(
-        Type.PASSWORD, None, ANY, "Username and password, in the notation of Java's clients."
+        Type.PASSWORD,
+        None,
+        ANY,
+        "Username and password, or what OAUTHBEARER needs, in the notation of Java's clients.",
     )
     sasl_plain_username: str | None = key(
-        Type.STRING, None, NON_EMPTY, "The username, instead of sasl.jaas.config, for every mechanism."
+        Type.STRING, None, NON_EMPTY, "The username, instead of sasl.jaas.config, for PLAIN and SCRAM."
     )
     sasl_plain_password: Password | None = key(Type.PASSWORD, None, ANY, "The password that goes with it.")
+    sasl_oauth_token_provider: Any = key(
+        Type.CLASS,
+        None,
+        TOKEN_PROVIDER,
+        "Gets tokens for OAUTHBEARER: a callable that returns an `aioproducer.OAuthBearerToken` or a JWT as str, or an "
+        "object with such a method `token`; also a class, or the import path of any of these. A coroutine function is "
+        "awaited, any other is called in a thread.",
+    )
+    sasl_oauthbearer_token_endpoint_url: str | None = key(
+        Type.STRING,
+        None,
+        ANY,
+        "The identity provider's token endpoint, https://… (or http://…), or a file with a token, file:///….",
+    )
+    sasl_oauthbearer_client_credentials_client_id: str | None = key(
+        Type.STRING, None, ANY, "What the identity provider knows this client by."
+    )
+    sasl_oauthbearer_client_credentials_client_secret: Password | None = key(
+        Type.PASSWORD, None, ANY, "The secret that goes with it."
+    )
+    sasl_oauthbearer_scope: str | None = key(Type.STRING, None, ANY, "The scope that tokens are requested for.")
+    sasl_oauthbearer_sub_claim_name: str = key(
+        Type.STRING, "sub", ANY, "The claim that names the client, for messages."
+    )
+    sasl_oauthbearer_header_urlencode: bool = key(
+        Type.BOOLEAN, False, ANY, "URL-encode client id and secret for the identity provider, as RFC 6749 wants it."
+    )
+    sasl_oauthbearer_jwt_retriever_class: str = key(
+        Type.STRING,
+        DEFAULT_RETRIEVER,
+        RETRIEVER,
+        "How tokens are requested. The default reads a file or sends client credentials, by the URL; "
+        "JwtBearerJwtRetriever exchanges an assertion for a token.",
+    )
+    sasl_oauthbearer_assertion_algorithm: str = key(
+        Type.STRING, "RS256", ALGORITHM, "The algorithm that signs assertions."
+    )
+    sasl_oauthbearer_assertion_claim_aud: str | None = key(Type.STRING, None, ANY, "The audience of assertions.")
+    sasl_oauthbearer_assertion_claim_exp_seconds: int = key(
+        Type.INT, 300, between(0, 86400), "How long an assertion is valid."
+    )
+    sasl_oauthbearer_assertion_claim_iss: str | None = key(Type.STRING, None, ANY, "The issuer of assertions.")
+    sasl_oauthbearer_assertion_claim_jti_include: bool = key(
+        Type.BOOLEAN, False, ANY, "Give each assertion a unique id."
+    )
+    sasl_oauthbearer_assertion_claim_nbf_seconds: int = key(
+        Type.INT, 60, between(0, 3600), "How long before it is made an assertion is valid already: clocks differ."
+    )
+    sasl_oauthbearer_assertion_claim_sub: str | None = key(Type.STRING, None, ANY, "The subject of assertions.")
+    sasl_oauthbearer_assertion_file: str | None = key(
+        Type.STRING, None, ANY, "A file with an assertion that is signed already; it is read for each request."
+    )
+    sasl_oauthbearer_assertion_private_key_file: str | None = key(
+        Type.STRING, None, ANY, "The key that signs assertions, in PEM; it is read for each request."
+    )
+    sasl_oauthbearer_assertion_private_key_passphrase: Password | None = key(
+        Type.PASSWORD, None, ANY, "The password of the key, if it is encrypted."
+    )
+    sasl_oauthbearer_assertion_template_file: str | None = key(
+        Type.STRING, None, ANY, 'Further headers and claims of assertions, in JSON: `{"header": {}, "payload": {}}`.'
+    )
+    sasl_login_connect_timeout_ms: int | None = key(
+        Type.INT, None, at_least(0), "How long a connection to the identity provider may take; 10000 if not set."
+    )
+    sasl_login_read_timeout_ms: int | None = key(
+        Type.INT, None, at_least(0), "How long the identity provider may take to answer; 10000 if not set."
+    )
+    sasl_login_retry_backoff_ms: int = key(
+        Type.LONG, 100, at_least(0), "Wait before a token is requested again; doubles with each further failure."
+    )
+    sasl_login_retry_backoff_max_ms: int = key(Type.LONG, 10000, at_least(0), "Longest such wait.")
+    sasl_login_refresh_window_factor: float = key(
+        Type.DOUBLE, 0.8, between(0.5, 1.0), "A token is renewed after this part of its lifetime."
+    )
+    sasl_login_refresh_window_jitter: float = key(
+        Type.DOUBLE, 0.05, between(0.0, 0.25), "The most that is added to this part, at random."
+    )
+    sasl_login_refresh_min_period_seconds: int = key(
+        Type.SHORT, 60, between(0, 900), "The least time between two renewals, if the lifetime allows it."
+    )
+    sasl_login_refresh_buffer_seconds: int = key(
+        Type.SHORT, 300, between(0, 3600), "The least time from a renewal to the end of a token, if possible."
+    )
     ssl_context: Any = key(
         Type.CLASS, None, SSL_CONTEXT, "An `ssl.SSLContext` for the connections, instead of all other `ssl.` configs."
     )
@@ -116,15 +217,21 @@ class ClientConfig:
     )
 
     @property
-    def credentials(self) -> Credentials | None:
-        """What the client authenticates with; None without SASL. Raises :class:`ConfigException`."""
-        return credentials_of(
+    def credentials(self) -> Credentials | OAuthSettings | None:
+        """What the client authenticates with, or gets it from; None without SASL. Raises :class:`ConfigException`."""
+        credentials = credentials_of(
             self.security_protocol,
             self.sasl_mechanism,
             self.sasl_jaas_config,
             self.sasl_plain_username,
             self.sasl_plain_password,
         )
+        return oauth_settings(self) if self.uses_tokens else credentials
+
+    @property
+    def uses_tokens(self) -> bool:
+        """Whether the client authenticates by OAUTHBEARER."""
+        return self.security_protocol.upper().startswith("SASL_") and self.sasl_mechanism == OAUTHBEARER
 
     @property
     def rebootstraps(self) -> bool:
@@ -168,9 +275,31 @@ def client_config(
 ) -> C:
     """A client's configs, checked one by one; ``owner`` is the kind of client, for messages."""
     config = parse(config_class, given, unsupported=unsupported, owner=owner)
-    if config.credentials is not None and config.sasl_mechanism != PLAIN:
+    config = _with_provider(config)
+    if config.credentials is not None and config.sasl_mechanism in SCRAM_MECHANISMS:
         scramp()  # now, and not with the first connection
     return _with_tls(config)
+
+
+def _with_provider(config: C) -> C:
+    """With the token provider as an object. Raises :class:`ConfigException` for configs of tokens without effect."""
+    rows = [row for name, row in table(type(config)).items() if name.startswith(("sasl.oauth", "sasl.login."))]
+    given = [row.name for row in rows if getattr(config, row.name.replace(".", "_")) != row.default]
+    if given and not config.uses_tokens:
+        raise ConfigException(
+            f"config {given[0]!r} is for tokens, and sasl.mechanism is {config.sasl_mechanism} with security.protocol="
+            f"{config.security_protocol}: set OAUTHBEARER with SASL_SSL, or leave it out",
+            name=given[0],
+        )
+    if config.sasl_oauth_token_provider is None:
+        return config
+    for name in given:
+        if name.startswith("sasl.oauthbearer.") and name != "sasl.oauthbearer.sub.claim.name":
+            raise ConfigException(f"config {name!r}: {_PROVIDER} is there, too: leave one of them out", name=name)
+    provider = made(config.sasl_oauth_token_provider, config=_PROVIDER)
+    if not TOKEN_PROVIDER.test(provider):
+        raise ConfigException(f"config {_PROVIDER!r}: its objects must be {TOKEN_PROVIDER.text}", name=_PROVIDER)
+    return dataclasses.replace(config, sasl_oauth_token_provider=provider)
 
 
 def _with_tls(config: C) -> C:

@@ -23,6 +23,7 @@ class Type(Enum):
     """Kafka's config types (``ConfigDef.Type``). What is of a class may be an object, too (see ``plugins.py``)."""
 
     BOOLEAN = "boolean"
+    SHORT = "short"
     INT = "int"
     LONG = "long"
     DOUBLE = "double"
@@ -35,7 +36,7 @@ class Type(Enum):
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
-_LIMITS = {Type.INT: (-(2**31), INT_MAX), Type.LONG: (-(2**63), LONG_MAX)}
+_LIMITS = {Type.SHORT: (-(2**15), 2**15 - 1), Type.INT: (-(2**31), INT_MAX), Type.LONG: (-(2**63), LONG_MAX)}
 
 Validator = Callable[[Any], bool]
 
@@ -109,6 +110,8 @@ def table(config_class: type[Any]) -> dict[str, ConfigKey]:
 
 _OF_OTHER_CLIENTS = {
     "sasl.mechanisms": "sasl.mechanism",
+    "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
     "sasl.password": "sasl.plain.password",
     "sasl.username": "sasl.plain.username",
     "ssl.ca.location": "ssl.truststore.location",
@@ -176,16 +179,6 @@ def unknown(name: str, rows: Mapping[str, ConfigKey], owner: str) -> ConfigExcep
     return ConfigException(f"unknown {owner} config {name!r}{hint}", name=name)
 
 
-def read_properties(text: str) -> dict[str, str]:
-    """The entries of a Java ``.properties`` text, as Kafka's tools take them in files: without blanks around values."""
-    import javaproperties  # with its XML, HTTP and mail it takes longer to import than all that is here
-
-    try:
-        return {name: value.strip() for name, value in javaproperties.loads(text).items()}
-    except ValueError as error:
-        raise ConfigException(f"not a .properties text: {error}") from error
-
-
 def _refused(name: str, rows: Mapping[str, ConfigKey], unsupported: Sequence[str], owner: str) -> ConfigException:
     if (ours := _OF_OTHER_CLIENTS.get(name)) in rows:
         return ConfigException(f"unknown {owner} config {name!r}; it is {ours!r} here", name=name)
@@ -202,7 +195,7 @@ def _converted(row: ConfigKey, raw: object) -> Any:
                 return text
             if isinstance(text, str) and text.lower() in ("true", "false"):
                 return text.lower() == "true"
-        case Type.INT | Type.LONG:
+        case Type.SHORT | Type.INT | Type.LONG:
             number: int | None = None
             if isinstance(text, int) and not isinstance(text, bool):
                 number = text

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from aioproducer.metrics.reporter import MetricsReporter
 from aioproducer.partitioners import Partitioner
 from aioproducer.record_metadata import RecordMetadata
+from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.types import Headers, ProducerRecord, TopicPartition, TopicPartitions
 
 PartitionerLike = (
@@ -46,3 +47,13 @@ InterceptorLike = (
 
 ReporterLike = MetricsReporter | type[MetricsReporter] | str
 """One of ``metric.reporters``."""
+
+_Token = OAuthBearerToken | str
+
+
+class _HasToken(Protocol):
+    def token(self) -> _Token | Awaitable[_Token]: ...
+
+
+TokenProviderLike = Callable[[], _Token] | Callable[[], Awaitable[_Token]] | _HasToken | type[_HasToken] | str
+"""What ``sasl.oauth.token.provider`` may be; a str is the import path of one."""

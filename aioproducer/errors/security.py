@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors.api import ApiException, InvalidConfigurationException
+from aioproducer.errors.api import ApiException, InvalidConfigurationException, RetriableException
 
 
 class AuthorizationException(InvalidConfigurationException):
@@ -23,6 +23,11 @@ class SaslAuthenticationException(AuthenticationException):
 
     code = ErrorCode.SASL_AUTHENTICATION_FAILED
     advice = "see sasl.mechanism and the credentials"
+
+
+class TokenUnavailableException(RetriableException):
+    """There is no token to authenticate with at present: the identity provider cannot be reached, or the token provider
+    failed."""
 
 
 class UnsupportedSaslMechanismException(AuthenticationException):

@@ -17,7 +17,10 @@ class InvalidTxnStateException(ApiException):
     """The transaction is in a state that does not allow this."""
 
     code = ErrorCode.INVALID_TXN_STATE
-    advice = "brokers abort one that is open beyond transaction.timeout.ms, or when another producer takes over"
+    advice = (
+        "brokers abort one that is open beyond transaction.timeout.ms, when another producer takes over, "
+        "or when a request of init_transactions arrives late"
+    )
 
 
 class InvalidPidMappingException(ApiException):

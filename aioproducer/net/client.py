@@ -90,7 +90,7 @@ class KafkaClient:
             rebootstrap_after=config.metadata_recovery_rebootstrap_trigger_ms / 1000 if config.rebootstraps else None,
             creates_topics=creates_topics,
         )
-        self._security = ClientSecurity(config, random)
+        self._security = ClientSecurity(config, random, supervisor.launch)
         self.links: dict[int, BrokerLink] = {}
         """Links to the known brokers, by id; bootstrap servers have ids below 0."""
         self._tasks: dict[int, asyncio.Task[None]] = {}

@@ -11,10 +11,10 @@ import re
 import socket
 import ssl
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from random import Random
 from typing import Final
 
+from aioproducer.build_info import __version__
 from aioproducer.configs.client_config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import AuthenticationException, KafkaError, NetworkException, TimeoutException, error_for
@@ -27,16 +27,15 @@ from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from aioproducer.security.oauth.token import OAuthBearerToken
+from aioproducer.security.sasl import Credentials
 from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.timing.loop_clock import LoopClock
 
 log = logging.getLogger(__name__)
 
-try:
-    # Brokers refuse versions with other characters than these (a local version has a +).
-    SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", version("aioproducer"))
-except PackageNotFoundError:
-    SOFTWARE_VERSION = "0"
+# Brokers refuse versions with other characters than these (a local version has a +).
+SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
 
 REAUTHENTICATION_INTERVAL: Final = 1.01
 """The least seconds between two renewals of a session: brokers refuse a second one within a second by their own clock
@@ -127,15 +126,16 @@ class LinkTask:
                 hosts = in_turn(await resolve(self._link.address), self._last_host)
         except (OSError, ValueError) as error:
             raise self._explained(error, allowed) from error
+        credentials = await self._security.credentials()
         for host in hosts:
             try:
-                return await self._connect_to(host, allowed)
+                return await self._connect_to(host, allowed, credentials)
             except (NetworkException, TimeoutException) as error:
                 if host == hosts[-1]:
                     raise
                 log.debug("%s at %s: %s; trying its next address", self._link, host, error)
 
-    async def _connect_to(self, host: str, allowed: float) -> None:
+    async def _connect_to(self, host: str, allowed: float, credentials: Credentials | OAuthBearerToken | None) -> None:
         self._lost.clear()
         connection = self._new_connection()
         try:
@@ -148,7 +148,7 @@ class LinkTask:
                 )
                 self._tune(transport.get_extra_info("socket"))
                 await self._negotiate(connection)
-                await self._authenticate(connection)
+                await self._authenticate(connection, credentials)
             if connection.error is not None:  # lost in the same tick in which it became usable
                 raise connection.error
         except (OSError, OverflowError, KafkaError, asyncio.CancelledError) as error:
@@ -230,8 +230,8 @@ class LinkTask:
             raise error_for(response.error_code, f"{self._link} refused to report its API versions")
         self._link.api_versions = NodeApiVersions(str(self._link), response)
 
-    async def _authenticate(self, connection: Connection) -> None:
-        again_in = await self._security.authenticate(connection, self._link.api_versions)
+    async def _authenticate(self, connection: Connection, credentials: Credentials | OAuthBearerToken | None) -> None:
+        again_in = await self._security.authenticate(connection, self._link.api_versions, credentials)
         self._session_due = None if again_in is None else self._clock.tick(self._loop.time() + again_in)
 
     async def _reauthenticate(self, connection: Connection) -> None:
@@ -239,6 +239,12 @@ class LinkTask:
         that the broker will not renew it yet expires, and is renewed a little later. Renewal does not count as use: an
         idle connection stays idle, and is closed when its time is over.
         """
+        try:
+            credentials = await self._security.credentials()  # sending continues until there is a token
+        except KafkaError as error:
+            connection.close(error)
+        if connection.error is not None:
+            return
         idle_since = None if connection.in_flight else connection.last_active
         answers_due = connection.answers + len(connection.in_flight)
         self._link.reauthenticating = True
@@ -246,7 +252,7 @@ class LinkTask:
             if self._loop.time() < self._renewable_at and await self._is_lost_by(self._renewable_at):
                 return
             began = self._loop.time()
-            await self._authenticate(connection)
+            await self._authenticate(connection, credentials)
         except KafkaError as error:
             if isinstance(error, AuthenticationException):
                 self._metrics.authentications.reauthentication_failed(self._loop.time())

@@ -212,8 +212,8 @@ class Metadata:
             if len(answered.partitions) % STEP == 0:
                 yield
         before = () if known is None else known.partitions
-        if answered.topic_id == NO_TOPIC_ID and self._believes_older(name, answers, before):
-            before = tuple(info._replace(leader_epoch=-1) for info in before)
+        if answered.topic_id == NO_TOPIC_ID and (yield from self._believes_older(name, answers, before)):
+            before = yield from _without_epochs(before)
         partitions: list[PartitionInfo] = []
         # Partitions are numbered from 0 without gaps and are only ever added, so a missing one stays as it was. Only
         # without topic ids may a smaller topic be a new one.
@@ -241,12 +241,15 @@ class Metadata:
 
     def _believes_older(
         self, name: str, answers: Mapping[int, MetadataResponsePartition], before: Sequence[PartitionInfo]
-    ) -> bool:
+    ) -> Generator[None, None, bool]:
         """Whether the answer for a topic without an id is older than what is known, and is believed all the same."""
-        epochs = [
-            (answers[info.partition].leader_epoch, info.leader_epoch) for info in before if info.partition in answers
-        ]
-        if not any(0 <= now < known for now, known in epochs):
+        for info in before:
+            if info.partition % STEP == 0:
+                yield
+            answer = answers.get(info.partition)
+            if answer is not None and 0 <= answer.leader_epoch < info.leader_epoch:
+                break
+        else:
             self._older.pop(name, None)
             return False
         self._older[name] = self._older.get(name, 0) + 1
@@ -283,6 +286,15 @@ class Metadata:
                 topics[topic] = dataclasses.replace(topics[topic], partitions=tuple(partitions))
             self.cluster = dataclasses.replace(self.cluster, nodes=all_nodes, topics=topics)
         return [info for infos in moved.values() for info in infos.values()]
+
+
+def _without_epochs(partitions: Sequence[PartitionInfo]) -> Generator[None, None, tuple[PartitionInfo, ...]]:
+    without: list[PartitionInfo] = []
+    for info in partitions:
+        if info.partition % STEP == 0:
+            yield
+        without.append(info._replace(leader_epoch=-1))
+    return tuple(without)
 
 
 def _partition(topic: str, answered: MetadataResponsePartition) -> PartitionInfo:

@@ -4,6 +4,7 @@ to end (KIP-43, KIP-152, KIP-368)."""
 from __future__ import annotations
 
 import asyncio
+import time
 from random import Random
 
 from aioproducer.error_code import ErrorCode
@@ -14,13 +15,16 @@ from aioproducer.net.sasl_clients import SaslClient, sasl_client
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from aioproducer.security.sasl import Credentials
+from aioproducer.security.oauth.token import OAuthBearerToken
+from aioproducer.security.sasl import OAUTHBEARER, Credentials
 
 HANDSHAKE_VERSION = 1
 """From this version on, tokens are sent in SaslAuthenticate, which brokers have since 1.0."""
 
 
-async def authenticate(connection: Connection, versions: NodeApiVersions, credentials: Credentials) -> float:
+async def authenticate(
+    connection: Connection, versions: NodeApiVersions, credentials: Credentials | OAuthBearerToken
+) -> float:
     """Authenticates; returns the session's lifetime in seconds, 0 for no limit. ``versions`` are the broker's.
 
     Raises :class:`AuthenticationException` if the broker refuses. No other request may be sent meanwhile.
@@ -28,7 +32,7 @@ async def authenticate(connection: Connection, versions: NodeApiVersions, creden
     newest = versions.newest(ApiKey.SASL_AUTHENTICATE)
     if newest < 0 or versions.newest(ApiKey.SASL_HANDSHAKE) < HANDSHAKE_VERSION:
         raise UnsupportedSaslMechanismException(f"{connection.peer} does not speak SaslAuthenticate (Kafka 1.0)")
-    mechanism = credentials.mechanism
+    mechanism = OAUTHBEARER if isinstance(credentials, OAuthBearerToken) else credentials.mechanism
     handshake = await connection.call(SaslHandshakeRequest(mechanism), SaslHandshakeResponse, HANDSHAKE_VERSION)
     if handshake.error_code != ErrorCode.NONE:
         enabled = f"; it has {', '.join(handshake.mechanisms)}" if handshake.mechanisms else ""
@@ -45,10 +49,17 @@ async def authenticate(connection: Connection, versions: NodeApiVersions, creden
             words = with_advice(answer.error_message or "", answer.error_code)
             raise error_for(
                 answer.error_code,
-                f"{connection.peer} did not accept user {credentials.username!r} by {mechanism}: {words}",
+                f"{connection.peer} did not accept {_claim(credentials)} by {mechanism}: {words}",
             )
         token = await _next_token(client, answer.auth_bytes)
     return answer.session_lifetime_ms / 1000
+
+
+def _claim(credentials: Credentials | OAuthBearerToken) -> str:
+    if isinstance(credentials, Credentials):
+        return f"user {credentials.username!r}"
+    whose = f" of {credentials.principal!r}" if credentials.principal else ""
+    return f"the token{whose} ({credentials.described(time.time())})"
 
 
 async def _next_token(client: SaslClient, challenge: bytes) -> bytes | None:

@@ -6,12 +6,15 @@ import re
 from typing import Protocol
 
 from aioproducer.errors import SaslAuthenticationException
+from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.sasl import PLAIN, Credentials, scramp
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000
 """Limits for the number of hash iterations, which the broker chooses: too few would reveal the password to an
 eavesdropper, and more than this would let a hostile broker keep a thread busy as long as it likes."""
+
+_LONGEST_REASON = 1000
 
 _ITERATIONS = re.compile(r"(?:^|,)i=([0-9]{1,9})(?:,|$)")
 
@@ -29,8 +32,10 @@ class SaslClient(Protocol):
         """The next token; None if the exchange has succeeded. Raises :class:`SaslAuthenticationException`."""
 
 
-def sasl_client(credentials: Credentials) -> SaslClient:
+def sasl_client(credentials: Credentials | OAuthBearerToken) -> SaslClient:
     """Begins an exchange."""
+    if isinstance(credentials, OAuthBearerToken):
+        return OAuthBearerSaslClient(credentials)
     return PlainSaslClient(credentials) if credentials.mechanism == PLAIN else ScramSaslClient(credentials)
 
 
@@ -79,6 +84,29 @@ class ScramSaslClient:
             raise SaslAuthenticationException(f"{self._mechanism}: the broker's {what}") from None
         self._proved = True
         return final.encode()
+
+
+class OAuthBearerSaslClient:
+    """OAUTHBEARER (RFC 7628): a token in the clear, so use it with TLS."""
+
+    is_slow = False
+
+    def __init__(self, token: OAuthBearerToken) -> None:
+        self._token = token
+        self._refusal = b""
+
+    def initial_response(self) -> bytes:
+        pairs = {"auth": f"Bearer {self._token.value}", **self._token.extensions}
+        return f"n,,\1{''.join(f'{name}={value}{chr(1)}' for name, value in pairs.items())}\1".encode()
+
+    def evaluate_challenge(self, challenge: bytes) -> bytes | None:
+        # A challenge is the reason of a refusal. The broker ends the exchange with an error when the client has taken
+        # note of it.
+        if self._refusal:
+            reason = self._refusal[:_LONGEST_REASON].decode(errors="replace")
+            raise SaslAuthenticationException(f"OAUTHBEARER: the broker refused the token: {reason}")
+        self._refusal = challenge
+        return b"\1" if challenge else None
 
 
 def _check_iterations(message: str) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
 
 from aioproducer.configs.client_config import ClientConfig
-from aioproducer.errors import KafkaError, SslAuthenticationException
+from aioproducer.errors import KafkaError, SaslAuthenticationException, SslAuthenticationException
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection
 from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.sasl_authenticator import authenticate, reauthenticate_after
+from aioproducer.security.oauth.login import OAuthLogin
+from aioproducer.security.oauth.retrieval import retrieval
+from aioproducer.security.oauth.settings import OAuthSettings
+from aioproducer.security.oauth.token import OAuthBearerToken
+from aioproducer.security.sasl import Credentials
+from aioproducer.timing.backoff import ExponentialBackoff
 
 # OpenSSL's codes for certificates that no trusted authority has signed, and for those of another name or address.
 _UNTRUSTED = (18, 19, 20, 21)
@@ -19,31 +26,53 @@ _OF_ANOTHER = (62, 64)
 
 
 class ClientSecurity:
-    """The security of all connections of one client."""
+    """The security of all connections of one client. ``launch(coroutine, name)`` starts its task, if it needs one."""
 
-    def __init__(self, config: ClientConfig, random: Random) -> None:
-        self._credentials = config.credentials
+    def __init__(
+        self, config: ClientConfig, random: Random, launch: Callable[[Coroutine[Any, Any, None], str], None]
+    ) -> None:
+        credentials = config.credentials
+        self._login: OAuthLogin | None = None
+        self._credentials: Credentials | None = None
+        if isinstance(credentials, OAuthSettings):
+            self._login = _login(credentials, random, launch)
+        else:
+            self._credentials = credentials
         self._context: ssl.SSLContext | None = config.ssl_context
         self._random = random
 
     @property
     def is_secure(self) -> bool:
         """Whether there is anything to authenticate."""
-        return self._context is not None or self._credentials is not None
+        return self._context is not None or self._credentials is not None or self._login is not None
 
     def transport_options(self, address: Address) -> dict[str, Any]:
         """Arguments for ``create_connection`` besides host and port. The certificate must be for the broker's name, not
         for the address it resolved to."""
         return {} if self._context is None else {"ssl": self._context, "server_hostname": address.host}
 
-    async def authenticate(self, connection: Connection, versions: NodeApiVersions) -> float | None:
+    async def credentials(self) -> Credentials | OAuthBearerToken | None:
+        """What the client authenticates with; None if it does not. An identity provider may be asked for it, so ask
+        before a connection is made: no broker waits then. Raises :class:`KafkaError` if there is no token."""
+        return self._credentials if self._login is None else await self._login.token()
+
+    async def authenticate(
+        self, connection: Connection, versions: NodeApiVersions, credentials: Credentials | OAuthBearerToken | None
+    ) -> float | None:
         """Authenticates the client. Returns the seconds until it must re-authenticate; None for never.
 
         Raises :class:`AuthenticationException` if the broker refuses.
         """
-        if self._credentials is None:
+        if credentials is None:
             return None
-        lifetime = await authenticate(connection, versions, self._credentials)
+        try:
+            lifetime = await authenticate(connection, versions, credentials)
+        except SaslAuthenticationException:
+            if self._login is not None and isinstance(credentials, OAuthBearerToken):
+                self._login.refused(credentials)
+            raise
+        if self._login is not None:
+            self._login.accepted()
         return reauthenticate_after(lifetime, self._random) if lifetime > 0 else None
 
     def refusal(self, peer: str, error: BaseException) -> KafkaError | None:
@@ -56,6 +85,14 @@ class ClientSecurity:
                 return SslAuthenticationException(f"TLS with {peer} failed: {reason}{_advice(found)}")
             found = found.__cause__
         return None
+
+
+def _login(
+    settings: OAuthSettings, random: Random, launch: Callable[[Coroutine[Any, Any, None], str], None]
+) -> OAuthLogin:
+    backoff = ExponentialBackoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
+    limit = settings.limits.total
+    return OAuthLogin(retrieval(settings), settings.window, backoff, limit, random=random, launch=launch)
 
 
 def _advice(error: ssl.SSLError) -> str:

@@ -96,7 +96,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
     supervisor = Supervisor(lambda error: sender.crashed(error))
     scheduling = _scheduling(inputs, loop, alarm)
     schedule = scheduling.schedule
-    ids = ProducerIds(transactional=config.transactional_id is not None)
+    ids = ProducerIds(transactional=config.transactional_id is not None, patience=config.delivery_timeout_ms / 2000)
 
     # Records, on their way into batches
     codec = CompressionType.of(config.compression_type)
@@ -172,7 +172,12 @@ def assemble(inputs: Inputs) -> ProducerCore:
     waits = MetadataWaits(client, lot, scheduling.history, config.max_block_ms / 1000, ended=lambda: sender.ended())
     cluster_watch = ClusterWatch(loop, client, topics, scheduling, waits, metrics, alarm)
     inquiry = LogInquiry(
-        config, client, supervisor, random, on_answer=lambda queue, batch, in_log: sender.found(queue, batch, in_log)
+        config,
+        client,
+        supervisor,
+        random,
+        accumulator.topics,
+        on_answer=lambda queue, batch, in_log: sender.found(queue, batch, in_log),
     )
     id_source = ProducerIdSource(
         config,

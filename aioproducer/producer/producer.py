@@ -10,9 +10,10 @@ from random import Random
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
+from aioproducer.build_info import say_if_interpreted
 from aioproducer.config_types import ProducerConfigs
-from aioproducer.configs.config_def import read_properties
 from aioproducer.configs.producer_config import ProducerConfig, producer_config, with_serializers
+from aioproducer.configs.properties import read_properties
 from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
@@ -121,6 +122,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         self._accumulator = core.accumulator
         self._affinity.enter()
         core.sender.start()
+        say_if_interpreted()
         self._reporters.init(self)
 
     async def __aenter__(self) -> Self:

@@ -76,16 +76,29 @@ STEP: Final = 2048
 
 @final
 class Decoding:
-    """As ``decode``, for a large message: in many steps, between which others have a turn of the event loop."""
+    """As ``decode``, for a large message: in many steps, between which others have a turn of the event loop.
 
-    def __init__(self, cls: type[Message], version: int, data: bytes | memoryview, pos: int) -> None:
+    With ``is_prefix`` it reads what ``decode_prefix`` does.
+    """
+
+    def __init__(
+        self,
+        cls: type[Message],
+        version: int,
+        data: bytes | memoryview,
+        pos: int,
+        max_elements: int = NO_LIMIT,
+        *,
+        is_prefix: bool = False,
+    ) -> None:
         self._cls = cls
         self._version = version
         self._data = data
+        self._is_prefix = is_prefix
         self._read = _STEPWISE_READERS.get((cls, version)) or _compiled(
             _STEPWISE_READERS, compile_stepwise_reader, cls, version
         )
-        steps: Generator[int, int | None, tuple[Message, int]] = self._read.function(data, pos, NO_LIMIT, pos)
+        steps: Generator[int, int | None, tuple[Message, int]] = self._read.function(data, pos, max_elements, pos)
         self._steps = steps
         self._pause: int | None = None
         self.message: Any = None
@@ -98,7 +111,7 @@ class Decoding:
             return False
         except StopIteration as stop:
             self.message, end = stop.value
-            if end == len(self._data):
+            if self._is_prefix or end == len(self._data):
                 return True
             problem = f"{self._cls.__name__} v{self._version} ends at byte {end} of {len(self._data)}"
         except (SchemaException, struct.error, IndexError, UnicodeDecodeError) as error:

@@ -77,7 +77,7 @@ class RecordBatch:
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
         size = len(data)
         if size > MAGIC_OFFSET:
-            _check_magic(data[MAGIC_OFFSET])
+            check_magic(data[MAGIC_OFFSET])
         if size < BATCH_OVERHEAD:
             raise CorruptRecordException(f"{size} bytes are no record batch, the header alone takes {BATCH_OVERHEAD}")
         self.data = data
@@ -105,12 +105,7 @@ class RecordBatch:
     @property
     def codec(self) -> CompressionType:
         """How the records are compressed; CorruptRecordException for a number that Kafka does not define."""
-        try:
-            return CompressionType(self.attributes & CODEC_MASK)
-        except ValueError:
-            raise CorruptRecordException(
-                f"batch at offset {self.base_offset}: unknown compression {self.attributes & CODEC_MASK}"
-            ) from None
+        return _codec(self.base_offset, self.attributes)
 
     @property
     def timestamp_type(self) -> TimestampType:
@@ -151,18 +146,8 @@ class RecordBatch:
         """
         actual = crc32c(memoryview(self.data)[ATTRIBUTES_OFFSET:])
         if actual != self.crc:
-            raise CorruptRecordException(
-                f"batch at offset {self.base_offset}: its CRC is {actual:#010x}, it says {self.crc:#010x}"
-            )
-        compressed = self.codec is not CompressionType.NONE
-        room = self.last_offset_delta + 1
-        if not compressed:
-            room = min(room, (self.size_in_bytes - BATCH_OVERHEAD) // _MIN_RECORD_SIZE)
-        if not 0 <= self.count <= room:
-            raise CorruptRecordException(
-                f"batch at offset {self.base_offset}: {self.count} records cannot be in "
-                f"{self.size_in_bytes - BATCH_OVERHEAD} bytes with a last offset delta of {self.last_offset_delta}"
-            )
+            raise wrong_crc(self.base_offset, actual, self.crc)
+        check_count(self.base_offset, self.size_in_bytes, self.attributes, self.last_offset_delta, self.count)
 
     def records(self, *, max_size: int = DEFAULT_MAX_SIZE) -> Iterator[Record]:
         """Its records, read one by one; those of a control batch are markers.
@@ -229,7 +214,7 @@ def read_batches(data: bytes | bytearray | memoryview, *, allow_partial: bool = 
         left = end - start
         size = LOG_OVERHEAD + int.from_bytes(view[start + 8 : start + LOG_OVERHEAD], "big", signed=True)
         if left > MAGIC_OFFSET:
-            _check_magic(view[start + MAGIC_OFFSET])
+            check_magic(view[start + MAGIC_OFFSET])
         if left >= LOG_OVERHEAD and size < BATCH_OVERHEAD:
             raise CorruptRecordException(f"a batch says it has {size} bytes, the header alone takes {BATCH_OVERHEAD}")
         if left < LOG_OVERHEAD or left < size:
@@ -240,7 +225,34 @@ def read_batches(data: bytes | bytearray | memoryview, *, allow_partial: bool = 
         start += size
 
 
-def _check_magic(magic: int) -> None:
+def _codec(base_offset: int, attributes: int) -> CompressionType:
+    try:
+        return CompressionType(attributes & CODEC_MASK)
+    except ValueError:
+        raise CorruptRecordException(
+            f"batch at offset {base_offset}: unknown compression {attributes & CODEC_MASK}"
+        ) from None
+
+
+def check_count(base_offset: int, size: int, attributes: int, last_offset_delta: int, count: int) -> None:
+    """Raises CorruptRecordException if a batch of these fields and bytes has an unknown codec or cannot have this
+    number of records."""
+    compressed = _codec(base_offset, attributes) is not CompressionType.NONE
+    room = last_offset_delta + 1
+    if not compressed:
+        room = min(room, (size - BATCH_OVERHEAD) // _MIN_RECORD_SIZE)
+    if not 0 <= count <= room:
+        raise CorruptRecordException(
+            f"batch at offset {base_offset}: {count} records cannot be in "
+            f"{size - BATCH_OVERHEAD} bytes with a last offset delta of {last_offset_delta}"
+        )
+
+
+def wrong_crc(base_offset: int, actual: int, crc: int) -> CorruptRecordException:
+    return CorruptRecordException(f"batch at offset {base_offset}: its CRC is {actual:#010x}, it says {crc:#010x}")
+
+
+def check_magic(magic: int) -> None:
     if magic == MAGIC:
         return
     if magic in (0, 1):

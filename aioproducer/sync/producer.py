@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
 from aioproducer.config_types import ProducerConfigs
-from aioproducer.configs.config_def import INT_MAX, LONG_MAX, read_properties
+from aioproducer.configs.config_def import INT_MAX, LONG_MAX
 from aioproducer.configs.producer_config import ProducerConfig, with_serializers
+from aioproducer.configs.properties import read_properties
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery

@@ -3,7 +3,7 @@
 A test run ends in many ways: a failure, Ctrl-C, ``kill -9``, the machine's out-of-memory killer. A JVM left behind by
 any of them holds half a gigabyte and a port. ``PR_SET_PDEATHSIG`` does not solve this: it fires when the *thread* that
 forked ends, needs code between fork and exec, and exists on Linux only. So a small watcher process leads its own
-process group and reads a pipe that nobody writes to. The pipe ends when this process closes it or ends. The watcher
+process group and reads a pipe that never has data. The pipe ends when this process closes it or ends. The watcher
 then kills its group and removes its directory.
 """
 

@@ -16,7 +16,7 @@ from benchmarks.run import Run
 from benchmarks.works import PACED, STREAM, TASKS, Work
 
 CHUNK = 10_000
-"""Deliveries are looked at in chunks of so many, each while the next one is on its way."""
+"""Deliveries are read in chunks of this size, each while the next one is on its way."""
 
 
 class Aioproducer(PythonClient):
@@ -84,7 +84,7 @@ class Aioproducer(PythonClient):
 
 
 class Unread(Aioproducer):
-    """A delivery for every record, too, but nobody looks at those that are well."""
+    """A delivery for every record, too, but successful ones are not read."""
 
     ways = (STREAM,)
 

@@ -32,7 +32,7 @@ class _Bulk(Aioproducer):
 
     @abstractmethod
     async def send(self, records: int) -> Any:
-        """The BulkResult of so many."""
+        """The BulkResult of a number of records."""
 
     async def stream(self, records: int) -> Counter[str]:
         result = await self.send(records)

@@ -38,7 +38,7 @@ class Client(ABC):
     idempotent: ClassVar[bool] = True
     ways: ClassVar[Iterable[str]] = (STREAM,)
     share: ClassVar[int] = 1
-    """Of a work's records it is given one in so many."""
+    """It sends one in this many of a work's records."""
 
     @classmethod
     def can(cls, work: Work) -> bool:
@@ -72,7 +72,7 @@ class PythonClient(Client):
     async def close(self) -> None: ...
 
     async def stream(self, records: int) -> Counter[str]:
-        """Sends so many records as fast as they are taken, waits for all; returns the failures by kind."""
+        """Sends records as fast as they are taken, and waits for all; returns the failures by kind."""
         raise NotImplementedError
 
     def awaitable_send(self) -> Callable[[str, bytes], Awaitable[object]]:

@@ -1,6 +1,6 @@
-"""confluent-kafka (librdkafka): ``produce`` with a delivery callback, its fastest way that tells every outcome.
+"""confluent-kafka (librdkafka): ``produce`` with a delivery callback, its fastest way to learn every outcome.
 
-It has threads of its own and knows no event loop; that its calls hold the loop up harms nobody here.
+It has threads of its own and knows no event loop; that its calls hold up the loop does no harm here.
 """
 
 from __future__ import annotations

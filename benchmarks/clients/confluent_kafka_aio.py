@@ -19,7 +19,7 @@ from benchmarks.run import Run
 from benchmarks.works import Work
 
 CHUNK = 10_000
-"""Futures are looked at in chunks of so many, each while the next one is on its way."""
+"""Futures are read in chunks of this size, each while the next one is on its way."""
 
 
 class ConfluentKafkaAio(PythonClient):

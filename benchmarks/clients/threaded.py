@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from benchmarks.clients.client import PythonClient
 
 CHUNK: Final = 10_000
-"""Deliveries are looked at in chunks of so many, each while the next one is on its way."""
+"""Deliveries are read in chunks of this size, each while the next one is on its way."""
 
 
 class ThreadedClient(PythonClient):

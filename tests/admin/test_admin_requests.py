@@ -16,7 +16,7 @@ from tests.admin.clusters import cluster as cluster
 from tests.support.virtual_time import World, virtual
 
 
-async def test_another_controller_is_asked(admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_request_moves_to_another_controller(admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice the broker says that it is not the controller, for one of two topics."""
     describe = create_topics._new_topic
     refusals = iter([True, True])

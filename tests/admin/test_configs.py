@@ -45,7 +45,7 @@ async def test_a_topics_configs(admin: KafkaAdmin, cluster: EmbeddedCluster) -> 
     assert cluster.topic("t").configs == {"cleanup.policy": "compact"}
 
 
-async def test_each_broker_is_asked_for_its_own(admin: KafkaAdmin) -> None:
+async def test_each_broker_gets_the_request_for_its_own_configs(admin: KafkaAdmin) -> None:
     resources = [ConfigResource.broker(1), ConfigResource.broker(0), ConfigResource.all_brokers(), T]
     values = ["1000", "2000", "3000"]
     changes = {resource: {"log.retention.bytes": value} for resource, value in zip(resources[:3], values, strict=True)}
@@ -57,7 +57,7 @@ async def test_each_broker_is_asked_for_its_own(admin: KafkaAdmin) -> None:
         assert isinstance(configs, dict)
         found += [entry.value for name, entry in configs.items() if name in ("log.retention.bytes", "retention.bytes")]
     assert found[:3] == values
-    assert found[3] in values[:2], "of whichever broker was asked"
+    assert found[3] in values[:2], "from whichever broker answered"
 
 
 async def test_only_validate(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:

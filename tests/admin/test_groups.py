@@ -117,7 +117,7 @@ async def test_only_groups_without_members_if_brokers_can_filter(newest: int) ->
         await member.close()
 
 
-async def test_a_node_that_is_not_ready_to_list_its_groups_is_asked_again(
+async def test_a_request_is_repeated_to_a_node_that_is_not_ready_to_list_its_groups(
     admin: KafkaAdmin, faults: FaultScript
 ) -> None:
     faults.on(ApiKey.LIST_GROUPS).answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

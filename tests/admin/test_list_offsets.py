@@ -128,7 +128,7 @@ async def test_an_error_that_does_not_pass_is_not_waited_for() -> None:
 
 
 @virtual
-async def test_nothing_asked_for_and_no_broker(world: World) -> None:
+async def test_an_empty_request_needs_no_broker(world: World) -> None:
     async with running(listen=listen_on_network) as cluster:
         servers = cluster.bootstrap_servers
         await cluster.close()

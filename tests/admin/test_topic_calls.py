@@ -68,7 +68,7 @@ async def test_one_that_fails_hides_no_other(admin: KafkaAdmin, cluster: Embedde
     assert list(await admin.list_topics()) == ["b", "there"]
 
 
-async def test_nothing_asked_for_is_nothing_done(admin: KafkaAdmin) -> None:
+async def test_an_empty_request_does_nothing(admin: KafkaAdmin) -> None:
     assert await admin.create_topics([]) == await admin.delete_topics([]) == await admin.describe_topics([]) == {}
 
 

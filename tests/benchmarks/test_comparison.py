@@ -231,7 +231,7 @@ def test_quick_runs_and_slow_clients_have_fewer_records() -> None:
 def test_exit_status_and_json_file(
     problem: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def compared(options: object, works: object, told: object, kept: Kept) -> Report:
+    async def compared(options: object, works: object, progress: object, kept: Kept) -> Report:
         report = a_report(measured("ours", 1, 0.5, problem=problem))
         kept(report)
         return report
@@ -246,7 +246,7 @@ def test_exit_status_and_json_file(
 
 
 def test_nothing_to_measure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    async def compared(options: object, works: object, told: object, kept: Kept) -> Report:
+    async def compared(options: object, works: object, progress: object, kept: Kept) -> Report:
         raise NoClients("gone: not there")
 
     monkeypatch.setattr(comparison, "compare", compared)
@@ -264,7 +264,7 @@ def test_an_interrupted_run_is_not_lost(
 ) -> None:
     file = tmp_path / "figures.json"
 
-    async def compared(options: object, works: object, told: object, kept: Kept) -> Report:
+    async def compared(options: object, works: object, progress: object, kept: Kept) -> Report:
         kept(
             dataclasses.replace(
                 a_report(measured("ours", 1, 0.5)), environment=Environment.now(loop="asyncio", broker="")
@@ -275,12 +275,12 @@ def test_an_interrupted_run_is_not_lost(
     monkeypatch.setattr(comparison, "compare", compared)
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--json", str(file)])
     assert command.main() == 1
-    told = capsys.readouterr()
-    assert told.err == "Interrupted.\n"
-    assert "| ours | 2,000 |" in told.out
+    printed = capsys.readouterr()
+    assert printed.err == "Interrupted.\n"
+    assert "| ours | 2,000 |" in printed.out
     monkeypatch.setattr(sys, "argv", ["benchmarks", "report", str(file)])
     assert command.main() == 1, "it is not whole"
-    assert capsys.readouterr().out == told.out
+    assert capsys.readouterr().out == printed.out
 
 
 # The runner
@@ -321,16 +321,16 @@ class Stage:
         return answer
 
 
-def a_runner(told=lambda case, done: None) -> Runner:
-    return Runner("localhost:1", "asyncio", lambda work, client: 1000 // client.share, told)
+def a_runner(progress=lambda case, done: None) -> Runner:
+    return Runner("localhost:1", "asyncio", lambda work, client: 1000 // client.share, progress)
 
 
 async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, part = Measurement(1000, 1, 1, 1), Measurement(250, 1, 1, 1)
     stage = Stage(monkeypatch, {"ours": whole, "theirs": part}, found={"ours": 1100, "theirs": 275})
     stream, tasks = Case(WORKS["stream-100"]), Case(WORKS["tasks-100"])
-    told: list[tuple[Case, Done]] = []
-    await a_runner(lambda case, done: told.append((case, done))).run([stream, tasks], CLIENTS_THERE[:2], 2)
+    reported: list[tuple[Case, Done]] = []
+    await a_runner(lambda case, done: reported.append((case, done))).run([stream, tasks], CLIENTS_THERE[:2], 2)
     turns = [(run.work, run.client) for run in stage.runs]
     # A round for the brokers to warm up; then both in turn; and who cannot do a work has no turn.
     assert turns == [("stream-100", "ours"), ("stream-100", "theirs")] * 3 + [("tasks-100", "ours")] * 2
@@ -340,11 +340,11 @@ async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ours", 2),
         ("theirs", 2),
     ]
-    assert [done.round for _, done in told] == [0, 0, 1, 1, 2, 2, 1, 2]
+    assert [done.round for _, done in reported] == [0, 0, 1, 1, 2, 2, 1, 2]
     assert len({run.topic for run in stage.runs}) == len(stage.runs)
     assert {run.client: (run.records, run.warm_up) for run in stage.runs} == {"ours": (1000, 100), "theirs": (250, 25)}
     assert {run.tasks for run in stage.runs if run.work == "tasks-100"} == {1000}
-    assert not any(done.problem for _, done in told)
+    assert not any(done.problem for _, done in reported)
 
 
 async def test_the_brokers_cpu_time_is_shared_out_among_all_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Curves: how growth is told, and that each point differs in one thing."""
+"""Curves: how growth is reported, and that each point differs in one thing."""
 
 from __future__ import annotations
 

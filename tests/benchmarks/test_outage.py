@@ -80,7 +80,7 @@ async def test_a_stream_of_records_with_a_key_each() -> None:
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async def ran(options: object, told: object) -> Report:
+    async def ran(options: object, progress: object) -> Report:
         return Report(ENVIRONMENT, [dataclasses.replace(GOOD, cpu_share=0.5)], [ENDED])
 
     monkeypatch.setattr(outage, "run", ran)

@@ -72,7 +72,7 @@ ALONE = [
         Speed(200, 5, [Run(1, "default", "aiokafka", 1, 10, 450.0, 2.0, 9.0, 300.0, ["one"])]),
         troubles=[Trouble("a service", 10, {"201": 5}, 5, 1.5)],
     ),
-    spark.Report(ENVIRONMENT, 1, [spark.Written("aioproducer", 1000, 100, 2.5, 1000)]),
+    spark.Report(ENVIRONMENT, 1, [spark.Written("aioproducer", 1000, 100, 2, 2.5, 4.5, 1000)]),
 ]
 
 

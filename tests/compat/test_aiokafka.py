@@ -283,11 +283,11 @@ async def test_timestamps_are_the_records_own_or_the_brokers() -> None:
         assert (stamped.timestamp > 123123123, stamped.timestamp_type) == (True, 1)
 
 
-async def test_a_partitioner_is_asked_with_the_bytes_of_the_key() -> None:
-    asked: list[Any] = []
+async def test_a_partitioner_gets_the_bytes_of_the_key() -> None:
+    calls: list[Any] = []
 
     def second(key: bytes | None, every: list[int], available: list[int]) -> int:
-        asked.append((key, every, available))
+        calls.append((key, every, available))
         return every[1]
 
     async with a_cluster() as cluster:
@@ -296,7 +296,7 @@ async def test_a_partitioner_is_asked_with_the_bytes_of_the_key() -> None:
             batch = producer.create_batch()
             batch.append(key="k", value=b"value", timestamp=None)
             assert (await (await producer.send_batch(batch, "t", partition=None))).partition == 1
-        assert asked == [(b"k", [0, 1], [0, 1]), (None, [0, 1], [0, 1])]
+        assert calls == [(b"k", [0, 1], [0, 1]), (None, [0, 1], [0, 1])]
         async with make(cluster, partitioner=lambda key, every, available: every[2]) as producer:
             with pytest.raises(IndexError):
                 _ = await producer.send("t", b"value")
@@ -304,9 +304,9 @@ async def test_a_partitioner_is_asked_with_the_bytes_of_the_key() -> None:
 
 async def test_cancelling_send_takes_the_record_back_and_cancelling_its_future_does_not() -> None:
     async with a_cluster(configs={"auto.create.topics.enable": False}) as cluster, make(cluster) as producer:
-        asked = cluster.broker.count(ApiKey.METADATA)
+        calls = cluster.broker.count(ApiKey.METADATA)
         waiting = asyncio.create_task(producer.send("later", b"cancelled"))
-        await cluster.broker.until(lambda broker: broker.count(ApiKey.METADATA) > asked)
+        await cluster.broker.until(lambda broker: broker.count(ApiKey.METADATA) > calls)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             _ = await waiting

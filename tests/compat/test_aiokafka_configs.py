@@ -9,6 +9,7 @@ import pytest
 from aioproducer.compat.aiokafka import AIOKafkaProducer
 from aioproducer.compat.aiokafka.configs import addresses
 from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.security.sasl import Credentials
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 
@@ -93,8 +94,23 @@ def test_with_tls_and_a_name() -> None:
         security_protocol="SASL_SSL", ssl_context=context, sasl_plain_username="alice", sasl_plain_password="secret"
     )
     assert config.ssl_context is context
-    assert config.credentials is not None
+    assert isinstance(config.credentials, Credentials)
     assert (config.credentials.mechanism, config.credentials.username) == ("PLAIN", "alice")
+
+
+def test_with_tokens() -> None:
+    from aiokafka.abc import AbstractTokenProvider
+
+    class Provider(AbstractTokenProvider):  # type: ignore[misc]
+        async def token(self) -> str:
+            return "token"
+
+    provider = Provider()
+    config = config_of(
+        security_protocol="SASL_PLAINTEXT", sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=provider
+    )
+    assert config.sasl_oauth_token_provider is provider
+    assert config_of(sasl_oauth_token_provider=provider).sasl_oauth_token_provider is None
 
 
 def test_with_the_configs_of_this_package_for_tls() -> None:

@@ -133,9 +133,9 @@ async def test_cancelling_whoever_waits_for_an_end_does_not_take_it_back() -> No
             await producer.send_and_wait("t", b"value", partition=0)
             held = Held()
             cluster.broker.script(ApiKey.END_TXN, held)
-            asked = cluster.broker.count(ApiKey.END_TXN) + 1
+            count = cluster.broker.count(ApiKey.END_TXN) + 1
             waiting = asyncio.create_task(end())
-            await cluster.broker.received(ApiKey.END_TXN, asked)
+            await cluster.broker.received(ApiKey.END_TXN, count)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting

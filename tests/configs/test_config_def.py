@@ -20,7 +20,6 @@ from aioproducer.configs.config_def import (
     key,
     one_of,
     parse,
-    read_properties,
     table,
 )
 from aioproducer.errors import ConfigException
@@ -150,7 +149,7 @@ def test_a_class_that_cannot_be_imported_is_named() -> None:
     assert (error.name, error.value) == ("some.classes", "no.such.thing")
 
 
-def test_a_typo_is_told_the_nearest_name() -> None:
+def test_the_error_of_a_typo_names_the_nearest_config() -> None:
     assert str(refusal(smal_number=5)) == "unknown example config 'smal.number'; did you mean 'small.number'?"
     assert str(refusal(quite_different=5)) == "unknown example config 'quite.different'"
 
@@ -183,30 +182,3 @@ def test_values_of_unknown_configs_are_never_shown(name: str, value: str) -> Non
         assert error.value is None  # noqa: PT017
     else:
         raise AssertionError("an unknown config was taken")
-
-
-def test_properties_as_java_writes_them() -> None:
-    text = """
-# a comment
-! another one
-linger.ms = 5
-acks:all\x20
-bootstrap.servers=a:1,\\
-    b:2
-key\\ with\\ spaces value
-empty
-unicode=\\u00e9
-"""
-    assert read_properties(text) == {
-        "linger.ms": "5",
-        "acks": "all",
-        "bootstrap.servers": "a:1,b:2",
-        "key with spaces": "value",
-        "empty": "",
-        "unicode": "é",
-    }
-
-
-def test_properties_that_are_none() -> None:
-    with pytest.raises(ConfigException, match=r"not a \.properties text"):
-        read_properties("name=\\u12")

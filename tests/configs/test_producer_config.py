@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from aioproducer.admin import AdminConfig
-from aioproducer.configs.config_def import ConfigKey, Type, read_properties, table
+from aioproducer.configs.config_def import ConfigKey, Type, table
 from aioproducer.configs.producer_config import UNSUPPORTED, ProducerConfig, known_to, producer_config
+from aioproducer.configs.properties import read_properties
 from aioproducer.errors import ConfigException
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.reader import ReaderConfig
@@ -41,7 +42,7 @@ def test_defaults_are_kafkas() -> None:
 
 
 @pytest.mark.parametrize("weak", [{"acks": 0}, {"acks": "1"}, {"retries": 0}])
-def test_weaker_configs_turn_off_only_an_idempotence_that_nobody_asked_for(weak: dict[str, Any]) -> None:
+def test_weaker_configs_turn_off_idempotence_only_if_it_is_not_set(weak: dict[str, Any]) -> None:
     assert not config(**weak).enable_idempotence
     assert not config(**weak, enable_idempotence=False).enable_idempotence
     for name in ("enable_idempotence", "enable.idempotence"):

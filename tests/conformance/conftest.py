@@ -14,8 +14,10 @@ from aioproducer.testing.pytest_kafka import running_kafka
 TIMEOUT = 300
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        if item.get_closest_marker("keycloak") and "keycloak" not in str(config.getoption("markexpr")):
+            item.add_marker(pytest.mark.skip(reason="Keycloak takes long to start: ask for it with -m keycloak"))
         if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT))
 

@@ -18,7 +18,7 @@ PARTITIONS = 6
 # Records before and after a failure: enough of each that the failure falls among them.
 ENOUGH = 2000
 POLL = 0.1
-"""Seconds: who asks without a pause keeps the nodes from what is waited for."""
+"""Seconds: requests without a pause would keep the nodes busy."""
 
 
 def crash(kafka: ApacheKafka, node_id: int) -> None:

@@ -7,7 +7,6 @@ import csv
 import io
 import lzma
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 from aioproducer import ProducerRecord
@@ -16,14 +15,14 @@ from aioproducer.testing.delivered import assert_delivered
 
 from .topics import create_topic
 
+YEAR = Path(__file__).parents[2] / "examples" / "flights.csv.xz"
 FLIGHTS = 336_776
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 def read_flights() -> list[tuple[bytes, bytes]]:
     """The data set as pairs of key (the aircraft) and row."""
-    packed = files("aioproducer.cli").joinpath("data/flights.csv.xz").read_bytes()
-    lines = lzma.decompress(packed).decode().splitlines()
+    lines = lzma.decompress(YEAR.read_bytes()).decode().splitlines()
     column = lines[0].split(",").index("tailnum")
     return [
         (row[column].encode(), line.encode())
@@ -32,7 +31,7 @@ def read_flights() -> list[tuple[bytes, bytes]]:
 
 
 async def test_every_flight_arrives_once_and_in_order_per_key(kafka_431: ApacheKafka, tmp_path: Path) -> None:
-    """Each codec has its part of the year, one after the other. (What older brokers make of codecs, a few records tell:
+    """Each codec has its part of the year, one after the other. (A few records show what older brokers make of codecs:
     test_console_tools.py.)"""
     kafka = kafka_431
     pairs = read_flights()

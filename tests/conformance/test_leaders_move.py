@@ -125,7 +125,7 @@ async def test_a_topic_created_anew_under_load(kafka_clusters: ApacheKafka) -> N
     for record in sorted(consumed, key=lambda record: (record.partition, record.offset)):
         found[record.partition].append(int(record.value or b""))
     for partition, values in found.items():
-        of_partition = [number for number, told in enumerate(metadata) if told.partition == partition]
+        of_partition = [number for number, one in enumerate(metadata) if one.partition == partition]
         assert values == of_partition[-len(values) :]
     kept = sorted(numbers)
     assert_delivered([load.sent[n] for n in kept], consumed, metadata=[metadata[n] for n in kept])

@@ -102,12 +102,12 @@ async def test_quotas(kafka: ApacheKafka) -> None:
             address: type(None),
             wrong: InvalidRequestException,
         }
-        told: dict[ClientQuotaEntity, dict[str, float]] = {}
+        quotas_found: dict[ClientQuotaEntity, dict[str, float]] = {}
         async with asyncio.timeout(30):  # the broker hears of them from its controller
-            while len(told) < 2:
-                told = await admin.describe_client_quotas(client_id="admin-batch")
-                told |= await admin.describe_client_quotas(ip=EntityName.ANY)
-        assert told == quotas
+            while len(quotas_found) < 2:
+                quotas_found = await admin.describe_client_quotas(client_id="admin-batch")
+                quotas_found |= await admin.describe_client_quotas(ip=EntityName.ANY)
+        assert quotas_found == quotas
         described = await kafka.tools.configs("--describe", "--entity-type", "clients", "--entity-name", "admin-batch")
         assert "producer_byte_rate=20000" in described
         await admin.alter_all_client_quotas({entity: dict.fromkeys(quotas[entity]) for entity in quotas})

@@ -30,7 +30,7 @@ async def create_topic(
 async def describe_topic(
     kafka: ApacheKafka, topic: str, until: Callable[[TopicDescription], bool] = lambda described: True
 ) -> TopicDescription:
-    """Likewise; brokers hear a little late of what was just changed, so they are asked until it is as it should be."""
+    """Likewise; brokers learn of a change a little later, so the request is repeated until they have it."""
     async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin, asyncio.timeout(30):
         while True:
             with contextlib.suppress(UnknownTopicOrPartitionException):

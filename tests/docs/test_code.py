@@ -112,7 +112,7 @@ async def test_it_runs(document: str) -> None:
     config: dict[str, Any] = {"linger_ms": 0}
     if document == "docs/transactions.md":
         config["transactional_id"] = "a reader's"
-    nodes = 2 if document == "docs/metrics.md" else 1  # that asks node 1, others have one node
+    nodes = 2 if document == "docs/metrics.md" else 1  # that page uses node 1, others have one node
     async with EmbeddedCluster(nodes) as cluster:
         cluster.create_topic("orders", assignments=[(nodes - 1,)])
         cluster.create_topic("in")

@@ -9,12 +9,16 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "aioproducer"
 PACKAGES = [
+    *("delivery_log", "spark", "spark/sink", "spark/exactly_once", "spark/source"),
+    *("spark/audit", "spark/audit/frames", "spark/audit/rules", "spark/audit/report"),
     *("admin", "cli", "compat", "compat/aiokafka", "integrations", "integrations/opentelemetry"),
-    *("configs", "errors", "metrics", "net", "protocol", "records", "security", "sync", "tasks", "timing"),
+    *("configs", "errors", "metrics", "net", "protocol", "records", "sync", "tasks", "timing"),
+    *("security", "security/oauth"),
     *("producer", "producer/accumulator", "producer/admission", "producer/bulk", "producer/diagnosis"),
     *("producer/exchange", "producer/hooks", "producer/parking", "producer/scheduling", "producer/sender"),
     "producer/transactions",
     *("testing", "testing/simulation", "testing/transactions"),
+    "broker",
     *("broker/authorization", "broker/configs", "broker/coordinators", "broker/faults", "broker/log", "broker/network"),
     *("broker/purgatory", "broker/quotas", "broker/requests", "broker/security", "broker/state", "broker/storage"),
 ]

@@ -38,7 +38,7 @@ def test_the_counts_of_two_add_up(one: list[float], other: list[float]) -> None:
     assert [sum(pair) for pair in zip(*(part.counts for part in parts), strict=True)] == together
 
 
-def test_what_was_told_does_not_change() -> None:
+def test_a_snapshot_does_not_change() -> None:
     made = counted([1.0])
     before = made.buckets()
     made.record(1.0)

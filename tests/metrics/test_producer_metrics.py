@@ -102,7 +102,7 @@ def test_a_topic_that_is_forgotten_loses_its_metrics() -> None:
     assert metrics.snapshot(3.0).topic("t7")["record-send-total"] == 10
 
 
-def test_gauges_are_read_when_asked_for() -> None:
+def test_gauges_are_computed_on_reading() -> None:
     gauges = Gauges(
         buffer_available=60,
         waiting=2,

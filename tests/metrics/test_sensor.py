@@ -32,7 +32,7 @@ def test_a_rate_counts_the_windows_before_the_present_one_as_whole() -> None:
     assert sensor.count_rate(15.0) == pytest.approx(1 / 45)
     sensor.record(60, 30.0)  # the second window begins
     assert sensor.rate(45.0) == pytest.approx(120 / 45)
-    sensor.record(60, 60.0)  # the third: the first overlaps the two that are asked for
+    sensor.record(60, 60.0)  # the third: the first overlaps the two requested ones
     assert sensor.rate(60.0) == pytest.approx(120 / 30)  # but nothing was recorded in it for 60 s
     assert (sensor.total, sensor.count) == (180.0, 3)
 

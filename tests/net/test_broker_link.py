@@ -37,7 +37,7 @@ from tests.support.scripted_broker import (
     raw,
     with_appendix,
 )
-from tests.support.scripted_sasl import AS_ALICE, asks_who
+from tests.support.scripted_sasl import AS_ALICE, authenticates_clients
 from tests.support.virtual_time import World, virtual
 
 from .test_host_addresses import resolver
@@ -46,7 +46,7 @@ IDLE, CONNECTING, READY, BACKOFF, CLOSED = LinkState
 
 
 class Watched:
-    """A link and its task, and every state it told."""
+    """A link and its task, and every state that it reported."""
 
     def __init__(self, address: Address, node_id: int = 0, **config: Any) -> None:
         self.states: list[LinkState] = []
@@ -60,7 +60,7 @@ class Watched:
             self.link,
             configs,
             Random(1),
-            security=ClientSecurity(configs, Random(1)),
+            security=ClientSecurity(configs, Random(1), self.supervisor.launch),
             on_crash=self.crashes.append,
             metrics=NetworkMetrics(MetricRegistry()),
         )
@@ -124,7 +124,7 @@ async def test_without_a_connection_nothing_is_sent(world: World) -> None:
 
 
 @virtual
-async def test_a_broker_that_is_not_there_is_told_of_once_and_tried_with_patience(
+async def test_an_unreachable_broker_is_logged_once_and_tried_with_back_off(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -158,17 +158,17 @@ async def test_a_broker_that_is_not_there_is_told_of_once_and_tried_with_patienc
 
 
 @virtual
-async def test_a_lost_connection_is_told_before_anything_else_happens(world: World) -> None:
+async def test_a_lost_connection_is_reported_before_anything_else_happens(world: World) -> None:
     async with linked() as (cluster, watched):
         link = await watched.ready()
-        told: list[Any] = []
+        results: list[Any] = []
         cluster.broker.script(ApiKey.METADATA, drop())
         request = MetadataRequest(topics=[])
         link.send(
-            MessageRequest(request, 9, lambda response, error: told.append((error, link.in_flight(), link.state)))
+            MessageRequest(request, 9, lambda response, error: results.append((error, link.in_flight(), link.state)))
         )
         await watched.until(lambda link: link.state is not READY)
-        assert [type(error) for error, _, _ in told] == [NetworkException]
+        assert [type(error) for error, _, _ in results] == [NetworkException]
         assert not link.can_send(asyncio.get_running_loop().time())
         assert watched.states[-1] is BACKOFF
         await ask(await watched.ready())
@@ -225,7 +225,7 @@ async def test_each_address_of_a_host_has_its_time(world: World) -> None:
 
 
 @virtual
-async def test_with_no_address_left_the_last_error_is_told_and_the_next_attempt_tries_all_again(world: World) -> None:
+async def test_after_the_last_address_its_error_is_raised_and_the_next_attempt_tries_all_again(world: World) -> None:
     async with named(world, "10.1.1.1", "127.0.0.2") as (_, watched):
         for attempts in (2, 4):
             await watched.until(lambda link: link.state is IDLE)
@@ -248,7 +248,7 @@ async def test_an_address_that_was_lost_is_tried_again_after_the_others(world: W
 
 
 @virtual
-async def test_a_broker_that_does_not_speak_to_us_is_not_asked_at_its_other_addresses(world: World) -> None:
+async def test_a_broker_that_refuses_the_protocol_is_not_tried_at_its_other_addresses(world: World) -> None:
     async with named(world, "127.0.0.1", "10.1.1.1") as (cluster, watched):
         cluster.broker.always(ApiKey.API_VERSIONS, error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
         await asyncio.sleep(0)
@@ -264,8 +264,8 @@ async def test_a_name_nobody_knows(world: World) -> None:
         await asyncio.sleep(0)
         watched.link.want()
         await watched.until(lambda link: link.state is BACKOFF)
-        told = str(watched.link.last_error)
-        assert "cannot connect to other.example:1 (node 0): Name or service not known; the cluster gave this" in told
+        results = str(watched.link.last_error)
+        assert "cannot connect to other.example:1 (node 0): Name or service not known; the cluster gave this" in results
 
 
 async def test_an_address_that_is_none() -> None:
@@ -296,15 +296,15 @@ async def test_buffers_of_the_socket(world: World, send: int, receive: int) -> N
     async with linked(**{"send.buffer.bytes": send, "receive.buffer.bytes": receive}) as (_, watched):
         options = Options()
         watched.connecting._tune(options)  # type: ignore[arg-type]
-        asked = {option: value for option, value in options.set.items() if option in (SO_SNDBUF, SO_RCVBUF)}
-        assert asked == ({} if send < 0 else {SO_SNDBUF: send, SO_RCVBUF: receive}), "-1 leaves it to the system"
+        found = {option: value for option, value in options.set.items() if option in (SO_SNDBUF, SO_RCVBUF)}
+        assert found == ({} if send < 0 else {SO_SNDBUF: send, SO_RCVBUF: receive}), "-1 leaves it to the system"
 
 
 # ApiVersions
 
 
 @virtual
-async def test_an_older_broker_is_asked_in_its_own_version(world: World) -> None:
+async def test_an_older_broker_gets_requests_in_its_own_version(world: World) -> None:
     async def only_version_0(exchange: Exchange) -> None:
         """As a broker from before KIP-511 answers: in version 0, with the versions of this API alone."""
         response = exchange.handle()
@@ -317,8 +317,8 @@ async def test_an_older_broker_is_asked_in_its_own_version(world: World) -> None
     async with linked() as (cluster, watched):
         cluster.broker.script(ApiKey.API_VERSIONS, only_version_0)
         link = await watched.ready()
-        asked = [header.api_version for header, _ in cluster.broker.requests]
-        assert asked == [4, 0]
+        found = [header.api_version for header, _ in cluster.broker.requests]
+        assert found == [4, 0]
         assert link.api_versions.latest_usable_version(MetadataRequest) > 0
 
 
@@ -345,7 +345,7 @@ async def test_a_connection_lost_in_the_tick_in_which_it_became_usable(world: Wo
         await ask(await watched.ready())
 
 
-def test_the_version_told_to_brokers_is_one_they_accept() -> None:
+def test_brokers_accept_the_version_of_the_client_software() -> None:
     from aioproducer.broker.handlers.api_versions import _SOFTWARE
     from aioproducer.net.link_task import SOFTWARE_VERSION
 
@@ -374,28 +374,28 @@ async def test_requests_under_way_are_bounded(world: World) -> None:
         assert link.can_send(0)
 
 
-def test_a_throttle_is_over_when_that_is_told_whatever_the_clock_counts_in() -> None:
-    """uvloop's counts whole milliseconds. A time that is a rounding error beyond one was told, and had not come."""
+def test_a_throttle_is_over_when_its_end_is_reported_on_every_clock() -> None:
+    """uvloop's counts whole milliseconds. A time a rounding error beyond one was reported before it had come."""
     uvloop = pytest.importorskip("uvloop", reason="uvloop is not installed")
-    told: dict[BrokerLink, bool] = {}
+    results: dict[BrokerLink, bool] = {}
 
     async def throttle() -> None:
         loop = asyncio.get_running_loop()
-        all_told = loop.create_future()
+        all_reported = loop.create_future()
 
         def changed(link: BrokerLink) -> None:
-            told[link] = link.throttled_until <= loop.time()
-            if len(told) == len(links):
-                all_told.set_result(None)
+            results[link] = link.throttled_until <= loop.time()
+            if len(results) == len(links):
+                all_reported.set_result(None)
 
         links = [BrokerLink(number, Address("broker", 1), 5, on_change=changed) for number in range(200)]
         for number, link in enumerate(links):
             link.throttle(1 + number % 50)
-        await all_told
+        await all_reported
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(throttle())
-    assert all(told.values())
+    assert all(results.values())
 
 
 @virtual
@@ -407,13 +407,13 @@ async def test_a_throttled_link_says_when_it_is_over(world: World) -> None:
         assert link.can_send(loop.time())
         link.throttle(60_000)
         link.throttle(1000)  # a shorter one does not shorten it
-        told = len(watched.states)
+        results = len(watched.states)
         assert not link.can_send(loop.time())
         assert 59 < link.throttled_until - loop.time() <= 60
         await asyncio.sleep(59)
-        assert len(watched.states) == told
+        assert len(watched.states) == results
         await asyncio.sleep(2)
-        assert watched.states[told:] == [READY]
+        assert watched.states[results:] == [READY]
         assert link.can_send(loop.time())
         link.throttle(3_600_000)
         link.retire(NetworkException("gone"))
@@ -530,7 +530,7 @@ async def test_bytes_that_never_leave_keep_no_connection(world: World) -> None:
 @virtual
 async def test_an_idle_connection_is_closed_however_often_its_session_is_renewed(world: World) -> None:
     async with linked(**AS_ALICE, **{"connections.max.idle.ms": 10_000}) as (cluster, watched):
-        asks_who(cluster.broker, session_ms=2_000)
+        authenticates_clients(cluster.broker, session_ms=2_000)
         link = await watched.ready()
         await ask(link)
         await asyncio.sleep(9)

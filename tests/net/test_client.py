@@ -43,7 +43,7 @@ from tests.support.scripted_broker import (
     never,
     throttled,
 )
-from tests.support.scripted_sasl import AS_ALICE, asks_who
+from tests.support.scripted_sasl import AS_ALICE, authenticates_clients
 from tests.support.virtual_time import World, virtual
 
 from .test_host_addresses import resolver
@@ -52,7 +52,7 @@ INIT = InitProducerIdRequest(transactional_id=None)
 
 
 class Watched:
-    """A client, and what it told."""
+    """A client, and what it reported."""
 
     def __init__(self, servers: str, **config: Any) -> None:
         self.crashes: list[BaseException] = []
@@ -77,6 +77,11 @@ class Watched:
         """Returns when the next metadata has come."""
         self.metadata_arrived.clear()
         await self.metadata_arrived.wait()
+
+    async def refusal(self) -> None:
+        """Raises the next error of an authentication."""
+        while True:
+            await self.client.changes.next()
 
     async def stop(self, grace: float = 0.0) -> None:
         await self.supervisor.stop()
@@ -164,7 +169,7 @@ async def test_a_request_goes_to_the_least_busy_broker(world: World) -> None:
 
 @virtual
 async def test_brokers_with_as_little_to_do_take_turns(world: World) -> None:
-    """One that times out and comes back at once is not asked again and again."""
+    """A broker that times out and returns at once does not get request after request."""
     async with watching(3) as (cluster, _, client):
         for node in range(3):
             await ask(client, node)
@@ -175,7 +180,7 @@ async def test_brokers_with_as_little_to_do_take_turns(world: World) -> None:
 
 
 @virtual
-async def test_a_throttled_broker_is_asked_last(world: World) -> None:
+async def test_a_throttled_broker_gets_requests_last(world: World) -> None:
     async with watching(2) as (cluster, _, client):
         await ask(client, 0)
         await ask(client, 1)
@@ -184,10 +189,10 @@ async def test_a_throttled_broker_is_asked_last(world: World) -> None:
         cluster.brokers[1].script(ApiKey.INIT_PRODUCER_ID, never())
         call = asyncio.ensure_future(client.request(INIT, InitProducerIdResponse, node_id=1))
         await cluster.brokers[1].received(ApiKey.INIT_PRODUCER_ID)
-        asked = [broker.count(ApiKey.METADATA) for broker in cluster.brokers]
+        before = [broker.count(ApiKey.METADATA) for broker in cluster.brokers]
         other = asyncio.ensure_future(ask(client))
         await asyncio.sleep(1)
-        assert [broker.count(ApiKey.METADATA) for broker in cluster.brokers] == [asked[0], asked[1]]
+        assert [broker.count(ApiKey.METADATA) for broker in cluster.brokers] == [before[0], before[1]]
         assert link_to(client, 1).in_flight() == 2, "it goes to the busy one"
         call.cancel()
         other.cancel()
@@ -205,12 +210,12 @@ async def test_a_node_that_is_none(world: World) -> None:
 async def test_a_node_that_refuses_the_client_fails_nobody_who_waits_for_another(world: World) -> None:
     async with ScriptedCluster(2) as cluster:
         for broker in cluster.brokers:
-            asks_who(broker)
+            authenticates_clients(broker)
         watched = Watched(cluster.bootstrap_servers.split(",")[0], **AS_ALICE)
         await watched.metadata()
         gate = asyncio.Event()
         cluster.brokers[0].script(ApiKey.API_VERSIONS, after(gate))
-        asks_who(cluster.brokers[1], believes=False)
+        authenticates_clients(cluster.brokers[1], accepts=False)
         healthy = asyncio.ensure_future(ask(watched.client, 0))
         with pytest.raises(SaslAuthenticationException):
             await ask(watched.client, 1)
@@ -279,7 +284,7 @@ async def test_since_when_nobody_can_be_reached(world: World) -> None:
         gone.want()
         await asyncio.sleep(1)
         assert gone.unreached
-        assert math.isnan(client.unreachable_since)  # the other was asked, and is there
+        assert math.isnan(client.unreachable_since)  # the other one answered
         began = now()
         await cluster.stop_node(1)
         client.request_update()
@@ -305,7 +310,7 @@ async def test_a_connection_that_nobody_needs_is_nothing_to_care_about(world: Wo
 
 
 @virtual
-async def test_metadata_that_fails_is_asked_for_again_and_the_cause_kept(world: World) -> None:
+async def test_failed_metadata_is_requested_again_and_the_cause_kept(world: World) -> None:
     async with watching() as (cluster, watched, client):
         cluster.broker.script(ApiKey.METADATA, drop(), error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         client.request_update()
@@ -419,7 +424,7 @@ async def _none_soon(cluster: ScriptedCluster) -> bool:
 
 
 @virtual
-async def test_when_no_known_broker_is_left_the_bootstrap_servers_are_asked(world: World) -> None:
+async def test_without_known_brokers_the_bootstrap_servers_are_used(world: World) -> None:
     async with ScriptedCluster() as cluster:
         door = cluster.another_broker()
         watched = Watched(f"127.0.0.1:{await door.open('127.0.0.1', 0)}")
@@ -491,7 +496,7 @@ async def two_clusters(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, Sc
 
 @virtual
 async def test_known_brokers_that_give_no_metadata_are_given_up(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """They answer everything else, so nothing but time tells that they are of no use (KIP-1102)."""
+    """They answer everything else, so only a time-out shows that they are of no use (KIP-1102)."""
     config = {"metadata.max.age.ms": 10_000, "metadata.recovery.rebootstrap.trigger.ms": 90_000}
     async with two_clusters(**config) as (old, new, watched):
         loop = asyncio.get_running_loop()
@@ -530,7 +535,7 @@ def _rebootstrap_required(response: Any) -> None:
 
 
 @virtual
-async def test_a_cluster_that_goes_on_asking_for_new_starts_is_told_of_once(
+async def test_a_cluster_that_keeps_requiring_a_rebootstrap_is_logged_once(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with two_clusters() as (old, new, watched):
@@ -543,7 +548,7 @@ async def test_a_cluster_that_goes_on_asking_for_new_starts_is_told_of_once(
 
 
 @virtual
-async def test_without_recovery_bootstrap_servers_are_asked_only_at_the_start(world: World) -> None:
+async def test_without_recovery_bootstrap_servers_are_used_only_at_the_start(world: World) -> None:
     config = {"metadata.recovery.strategy": "None", "metadata.recovery.rebootstrap.trigger.ms": 1000}
     async with two_clusters(**config) as (old, new, watched):
         old.broker.always(ApiKey.METADATA, edited(_rebootstrap_required))
@@ -586,16 +591,16 @@ async def test_a_lost_broker_makes_metadata_due_and_a_resting_one_does_not(world
     config = {"metadata.max.age.ms": 10**9, "connections.max.idle.ms": 50_000}
     async with watching(**config) as (cluster, _, client):
         await ask(client, 0)
-        asked = cluster.broker.count(ApiKey.METADATA)
+        before = cluster.broker.count(ApiKey.METADATA)
         await asyncio.sleep(1000)
         assert not cluster.broker.connections
-        assert cluster.broker.count(ApiKey.METADATA) == asked
+        assert cluster.broker.count(ApiKey.METADATA) == before
         await ask(client, 0)
         cluster.broker.script(ApiKey.INIT_PRODUCER_ID, drop())
         with pytest.raises(NetworkException):
             await client.request(INIT, InitProducerIdResponse)
         await asyncio.sleep(10)
-        assert cluster.broker.count(ApiKey.METADATA) == asked + 2
+        assert cluster.broker.count(ApiKey.METADATA) == before + 2
 
 
 @virtual

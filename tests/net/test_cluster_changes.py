@@ -29,9 +29,9 @@ async def test_a_refusal_is_raised_to_who_needs_the_node_or_any() -> None:
     any_node, that_one, another = await waiting(changes, None, 1, 2)
     changes.announce_refusal(1, SaslAuthenticationException("who?"))
     await another
-    for told in (any_node, that_one):
+    for wait in (any_node, that_one):
         with pytest.raises(SaslAuthenticationException, match="who"):
-            await told
+            await wait
 
 
 async def test_an_old_refusal_is_no_news() -> None:
@@ -43,6 +43,6 @@ async def test_an_old_refusal_is_no_news() -> None:
     await asyncio.gather(*waits)
     waits = await waiting(changes, None, 1)
     changes.announce_refusal(1, SaslAuthenticationException("who now?"))
-    for told in waits:
+    for wait in waits:
         with pytest.raises(SaslAuthenticationException, match="who now"):
-            await told
+            await wait

@@ -26,7 +26,7 @@ VERSION = 9
 
 
 class Transport:
-    """Keeps what is written, and tells the protocol of its end as asyncio does."""
+    """Keeps what is written, and reports its end to the protocol as asyncio does."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -89,13 +89,13 @@ class Transport:
 
 
 class Scene:
-    """A connection on a transport of the test's, and everything it tells."""
+    """A connection on a test transport, and everything that it reports."""
 
     def __init__(self, *, request_timeout: float = 30.0, connected: bool = True) -> None:
         self.closings: list[KafkaError] = []
         self.crashes: list[BaseException] = []
         self.bug: Exception | None = None
-        """What is raised in the connection's way when a throttle is told."""
+        """An error that is raised when the connection reports a throttle."""
         self.rooms = 0
         self.throttled: list[int] = []
         self.metrics = NetworkMetrics(MetricRegistry())
@@ -125,10 +125,10 @@ class Scene:
     def connect(self) -> None:
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 
-    def send(self, told: list[Any], version: int = VERSION, **options: Any) -> None:
-        """Sends a request; ``told`` gets (response, error)."""
+    def send(self, results: list[Any], version: int = VERSION, **options: Any) -> None:
+        """Sends a request; ``results`` gets (response, error)."""
         request = MetadataRequest(topics=[])
-        self.connection.send(MessageRequest(request, version, lambda *end: told.append(end)), **options)
+        self.connection.send(MessageRequest(request, version, lambda *end: results.append(end)), **options)
 
     def correlation_ids(self) -> list[int]:
         """Of everything sent so far."""
@@ -155,27 +155,27 @@ class Scene:
 
 async def test_answers_come_in_order_however_they_are_cut() -> None:
     scene = Scene()
-    told: list[Any] = []
+    results: list[Any] = []
     for _ in range(3):
-        scene.send(told)
+        scene.send(results)
     ids = scene.correlation_ids()
     assert len(set(ids)) == 3
     data = b"".join(scene.answer(correlation_id, str(n)) for n, correlation_id in enumerate(ids))
     for byte in data[:-1]:
         scene.receive(bytes([byte]))
-    assert len(told) == 2
+    assert len(results) == 2
     scene.receive(data[-1:])
-    assert [response.cluster_id for response, _ in told] == ["0", "1", "2"]
+    assert [response.cluster_id for response, _ in results] == ["0", "1", "2"]
     assert scene.connection.answers == 3
     scene.connection.close(NetworkException("the end"))
 
 
 async def test_what_it_carries_is_measured() -> None:
     scene = Scene()
-    told: list[Any] = []
+    results: list[Any] = []
     for _ in range(3):
-        scene.send(told)
-    scene.send(told, expect_response=False)
+        scene.send(results)
+    scene.send(results, expect_response=False)
     answers = b"".join(map(scene.answer, scene.correlation_ids()[:2]))
     scene.receive(answers)
     node = scene.metrics.node(0)
@@ -197,11 +197,11 @@ async def test_one_that_was_given_up_before_it_was_made_counts_as_made_and_close
 
 async def test_all_answers_in_one_piece() -> None:
     scene = Scene()
-    told: list[Any] = []
+    results: list[Any] = []
     for _ in range(3):
-        scene.send(told)
+        scene.send(results)
     scene.receive(b"".join(map(scene.answer, scene.correlation_ids())))
-    assert len(told) == 3
+    assert len(results) == 3
     assert not scene.connection.in_flight
     scene.connection.close(NetworkException("the end"))
 
@@ -220,13 +220,13 @@ async def test_bytes_that_are_no_answer_end_everything_with_that_cause(
     data: bytes, kind: type[KafkaError], says: str
 ) -> None:
     scene = Scene()
-    told: list[Any] = []
-    scene.send(told)
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
+    scene.send(results)
     scene.receive(data)
     assert [type(error) for error in scene.closings] == [kind]
     assert says in str(scene.closings[0])
-    for response, error in told:
+    for response, error in results:
         assert response is None
         assert isinstance(error, NetworkException)
         assert isinstance(error.__cause__, kind)
@@ -237,64 +237,64 @@ async def test_bytes_that_are_no_answer_end_everything_with_that_cause(
 
 async def test_an_answer_to_another_request_is_not_believed() -> None:
     scene = Scene()
-    told: list[Any] = []
-    scene.send(told)
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
+    scene.send(results)
     scene.receive(scene.answer(scene.correlation_ids()[1]))
     assert isinstance(scene.closings[0], SchemaException)
-    assert [response for response, _ in told] == [None, None]
+    assert [response for response, _ in results] == [None, None]
 
 
-async def test_an_answer_nobody_asked_for_ends_the_connection_and_what_follows_is_not_looked_at() -> None:
+async def test_an_answer_without_a_request_ends_the_connection_and_the_rest_is_ignored() -> None:
     scene = Scene()
-    told: list[Any] = []
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
     (correlation_id,) = scene.correlation_ids()
     scene.receive(scene.answer(correlation_id) + scene.answer(correlation_id) * 2)
-    assert told[0][1] is None
+    assert results[0][1] is None
     assert len(scene.closings) == 1
     assert "answer no request" in str(scene.closings[0])
 
 
 @pytest.mark.parametrize("how", ["eof", "lost", "lost with an error"])
-async def test_the_end_of_the_connection_is_told_once(how: str) -> None:
+async def test_the_end_of_the_connection_is_reported_once(how: str) -> None:
     scene = Scene()
-    told: list[Any] = []
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
     if how == "eof":
         assert not scene.connection.eof_received()
     else:
         scene.connection.connection_lost(ConnectionResetError("reset") if how == "lost with an error" else None)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert len(scene.closings) == len(told) == 1
-    assert ("reset" in str(told[0][1])) == (how == "lost with an error")
-    ended = told[0][1].__cause__
+    assert len(scene.closings) == len(results) == 1
+    assert ("reset" in str(results[0][1])) == (how == "lost with an error")
+    ended = results[0][1].__cause__
     assert ended is scene.closings[0]
     assert type(ended.__cause__) is (ConnectionResetError if how == "lost with an error" else type(None))
     with pytest.raises(NetworkException):
-        scene.send(told)
+        scene.send(results)
 
 
 async def test_the_oldest_request_out_of_time_ends_the_connection() -> None:
     scene = Scene(request_timeout=0.01)
-    told: list[Any] = []
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
     scene.connection.request_timeout = 10.0
-    scene.send(told)
+    scene.send(results)
     await asyncio.wait([scene.connection.ended])
     assert isinstance(scene.closings[0], TimeoutException)
     assert "request.timeout.ms" in str(scene.closings[0])
-    assert [type(error) for _, error in told] == [NetworkException, NetworkException]
+    assert [type(error) for _, error in results] == [NetworkException, NetworkException]
 
 
 async def test_the_timer_moves_on_with_the_answers() -> None:
     scene = Scene(request_timeout=0.02)
-    told: list[Any] = []
+    results: list[Any] = []
     loop = asyncio.get_running_loop()
     until = loop.time() + 0.06
     while loop.time() < until:
-        scene.send(told)
+        scene.send(results)
         scene.receive(scene.answer(scene.correlation_ids()[-1]))
         await asyncio.sleep(0.002)
     assert not scene.closings
@@ -304,12 +304,12 @@ async def test_the_timer_moves_on_with_the_answers() -> None:
 
 async def test_a_request_without_response_is_not_waited_for() -> None:
     scene = Scene()
-    told: list[Any] = []
-    scene.send(told, expect_response=False)
+    results: list[Any] = []
+    scene.send(results, expect_response=False)
     assert scene.correlation_ids()
     assert not scene.connection.in_flight
     scene.connection.close(NetworkException("the end"))
-    assert not told
+    assert not results
 
 
 async def test_backpressure_is_passed_on() -> None:
@@ -338,13 +338,13 @@ async def test_a_socket_that_takes_nothing_is_given_up_though_no_answer_is_due()
 
 async def test_a_socket_that_takes_bytes_again_in_time_is_kept() -> None:
     scene = Scene(request_timeout=0.02)
-    told: list[Any] = []
+    results: list[Any] = []
     scene.connection.pause_writing()
     scene.connection.resume_writing()
     await asyncio.sleep(0.04)
     assert not scene.closings
     assert scene.connection._timer is None
-    scene.send(told)
+    scene.send(results)
     scene.connection.pause_writing()
     scene.connection.resume_writing()
     await asyncio.wait([scene.connection.ended])
@@ -363,7 +363,7 @@ async def test_an_answered_call_makes_room_even_if_its_caller_is_gone() -> None:
     scene.connection.close(NetworkException("the end"))
     with pytest.raises(NetworkException):
         await lost
-    assert scene.rooms == 2, "that its end makes room, the link tells"
+    assert scene.rooms == 2, "the link reports that its end makes room"
 
 
 async def test_a_request_is_written_in_one_go() -> None:
@@ -414,13 +414,13 @@ async def test_call_returns_the_answer_or_raises() -> None:
 
 async def test_a_graceful_close_lets_what_was_written_leave() -> None:
     scene = Scene()
-    told: list[Any] = []
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
     scene.connection.close(NetworkException("the end"), graceful=True)
     await scene.connection.ended
     assert scene.transport.closed == "close"
     assert scene.transport.options == []
-    assert isinstance(told[0][1], NetworkException)
+    assert isinstance(results[0][1], NetworkException)
 
 
 async def test_what_the_kernel_has_not_sent_is_dropped_with_the_connection() -> None:
@@ -452,52 +452,52 @@ async def test_what_was_never_connected_is_closed_at_once() -> None:
 
 async def test_close_when_answered() -> None:
     scene = Scene()
-    told: list[Any] = []
-    scene.send(told)
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
+    scene.send(results)
     last_words = NetworkException("it has moved")
     scene.connection.close_when_answered(last_words)
     with pytest.raises(NetworkException, match="it has moved"):
-        scene.send(told)
+        scene.send(results)
     ids = scene.correlation_ids()
     scene.receive(scene.answer(ids[0]))
     assert not scene.closings
     scene.receive(scene.answer(ids[1]))
     assert scene.closings == [last_words]
-    assert all(error is None for _, error in told)
+    assert all(error is None for _, error in results)
     idle = Scene()
     idle.connection.close_when_answered(last_words)
     assert idle.closings == [last_words]
 
 
-async def test_what_a_handler_raises_is_a_crash_and_the_others_are_told() -> None:
+async def test_an_error_in_a_handler_is_a_crash_and_the_other_requests_end() -> None:
     scene = Scene()
-    told: list[Any] = []
+    results: list[Any] = []
     bug = ValueError("a bug")
 
     def buggy(response: Any, error: Any) -> None:
         raise bug
 
     scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, buggy))
-    scene.send(told)
+    scene.send(results)
     ids = scene.correlation_ids()
     scene.receive(scene.answer(ids[0]) + scene.answer(ids[1]))
     assert scene.crashes == [bug]
-    assert len(told) == 1
+    assert len(results) == 1
     scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, buggy))
-    scene.send(told)
+    scene.send(results)
     scene.connection.close(NetworkException("the end"))
     assert scene.crashes == [bug, bug]
-    assert len(told) == 2
+    assert len(results) == 2
 
 
 async def test_a_bug_in_what_the_loop_calls_is_a_crash() -> None:
     scene = Scene()
     scene.bug = ValueError("a bug")
-    told: list[Any] = []
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
     scene.receive(scene.answer(1, throttle=5))
-    assert not told
+    assert not results
     assert scene.crashes == [scene.bug]
     scene.connection.close(NetworkException("the end"))
 
@@ -505,14 +505,14 @@ async def test_a_bug_in_what_the_loop_calls_is_a_crash() -> None:
 async def test_correlation_ids_stay_positive() -> None:
     scene = Scene()
     scene.connection._correlation_id = 0x7FFFFFFF - 1
-    told: list[Any] = []
-    scene.send(told)
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
+    scene.send(results)
     assert scene.correlation_ids() == [0x7FFFFFFF, 0]
     scene.connection.close(NetworkException("the end"))
 
 
-async def test_every_request_says_who_asks() -> None:
+async def test_every_request_has_the_client_id() -> None:
     scene = Scene()
     scene.send([])
     header, _ = decode_request(bytes(scene.transport.written)[4:])
@@ -521,11 +521,11 @@ async def test_every_request_says_who_asks() -> None:
 
 async def test_an_answer_may_ask_to_be_left_alone() -> None:
     scene = Scene()
-    told: list[Any] = []
+    results: list[Any] = []
     for version, throttle in ((6, 0), (6, 70), (5, 80)):
-        scene.send(told, version)
-        scene.receive(scene.answer(len(told) + 1, version=version, throttle=throttle))
-    assert len(told) == 3
+        scene.send(results, version)
+        scene.receive(scene.answer(len(results) + 1, version=version, throttle=throttle))
+    assert len(results) == 3
     assert scene.throttled == [70], "a broker of before KIP-219 has waited itself before it answered"
 
 
@@ -558,35 +558,35 @@ def shortest_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("shortest_turns")
 async def test_others_have_turns_while_a_large_answer_is_read_and_those_behind_it_wait() -> None:
     scene = Scene()
-    told: list[Any] = []
+    results: list[Any] = []
     for _ in range(4):
-        scene.send(told)
+        scene.send(results)
     one, two, three, four = scene.correlation_ids()
     large = large_answer(scene, two)
     scene.receive(scene.answer(one, "one") + large + scene.answer(three, "three"))
-    assert [response.cluster_id for response, _ in told] == ["one"]
+    assert [response.cluster_id for response, _ in results] == ["one"]
     assert not scene.transport.reading
     assert await turns(scene) > len(large) // 4000
-    assert [response.cluster_id for response, _ in told] == ["one", "large", "three"]
-    assert len(told[1][0].brokers) == 3000
+    assert [response.cluster_id for response, _ in results] == ["one", "large", "three"]
+    assert len(results[1][0].brokers) == 3000
     assert scene.transport.reading
     assert scene.connection.answers == 3
     scene.receive(large_answer(scene, four))
     await turns(scene)
-    assert len(told) == 4
+    assert len(results) == 4
     scene.connection.close(NetworkException("the end"))
 
 
 @pytest.mark.usefixtures("shortest_turns")
 async def test_two_large_answers_in_one_piece() -> None:
     scene = Scene()
-    told: list[Any] = []
+    results: list[Any] = []
     for _ in range(3):
-        scene.send(told)
+        scene.send(results)
     ids = scene.correlation_ids()
     scene.receive(large_answer(scene, ids[0], 1200) + large_answer(scene, ids[1], 1200) + scene.answer(ids[2]))
     await turns(scene)
-    assert [len(response.brokers) for response, _ in told] == [1200, 1200, 0]
+    assert [len(response.brokers) for response, _ in results] == [1200, 1200, 0]
     assert scene.transport.reading
     scene.connection.close(NetworkException("the end"))
 
@@ -594,50 +594,50 @@ async def test_two_large_answers_in_one_piece() -> None:
 @pytest.mark.usefixtures("shortest_turns")
 async def test_an_answer_that_is_being_read_is_not_late_and_the_next_one_may_be() -> None:
     scene = Scene(request_timeout=0.05)
-    told: list[Any] = []
+    results: list[Any] = []
     for _ in range(2):
-        scene.send(told)
+        scene.send(results)
     scene.receive(large_answer(scene, scene.correlation_ids()[0]))
     scene.connection.in_flight[0].deadline = scene.connection._loop.time() - 1
     scene.connection._check_timeout()
-    assert not told
+    assert not results
     await turns(scene)
-    assert told[0][1] is None
+    assert results[0][1] is None
     await asyncio.sleep(0.1)
-    assert isinstance(told[1][1].__cause__, TimeoutException)
+    assert isinstance(results[1][1].__cause__, TimeoutException)
 
 
 @pytest.mark.usefixtures("shortest_turns")
 async def test_a_connection_that_ends_while_it_reads_ends_all_requests_once() -> None:
     scene = Scene()
-    told: list[Any] = []
+    results: list[Any] = []
     for _ in range(2):
-        scene.send(told)
+        scene.send(results)
     ids = scene.correlation_ids()
     scene.receive(large_answer(scene, ids[0]) + scene.answer(ids[1]))
     await asyncio.sleep(0)
     scene.connection.close(NetworkException("the end"))
     await asyncio.sleep(0.01)
-    assert [type(error) for _, error in told] == [NetworkException, NetworkException]
+    assert [type(error) for _, error in results] == [NetworkException, NetworkException]
     assert not scene.crashes
 
 
 @pytest.mark.usefixtures("shortest_turns")
 async def test_a_large_answer_that_is_none_closes_the_connection() -> None:
     scene = Scene()
-    told: list[Any] = []
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
     large = large_answer(scene, scene.correlation_ids()[0])
     scene.receive(large[:-3000] + b"\xff" * 3000)
     await turns(scene)
     assert isinstance(scene.closings[0], SchemaException)
-    assert len(told) == 1
+    assert len(results) == 1
 
 
 async def test_an_answer_may_be_as_large_as_its_api_allows() -> None:
     scene = Scene()
-    told: list[Any] = []
-    settle = lambda *end: told.append(end)  # noqa: E731
+    results: list[Any] = []
+    settle = lambda *end: results.append(end)  # noqa: E731
     scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, settle))
     scene.connection.send(MessageRequest(ApiVersionsRequest(), 0, settle))
     scene.receive((50_000_000).to_bytes(4, "big"))
@@ -649,10 +649,10 @@ async def test_an_answer_may_be_as_large_as_its_api_allows() -> None:
     (error,) = scene.closings
     assert isinstance(error, InvalidReceiveException)
     assert "above the limit of 16384: 50000000" in str(error)
-    assert len(told) == 2
+    assert len(results) == 2
 
 
-async def test_what_nobody_asked_for_may_not_be_large() -> None:
+async def test_an_answer_without_a_request_may_not_be_large() -> None:
     scene = Scene()
     scene.receive((20_000).to_bytes(4, "big"))
     assert isinstance(scene.closings[0], InvalidReceiveException)

@@ -25,7 +25,7 @@ async def test_every_version_finds_the_coordinator(newest: int) -> None:
         assert [record.value for record in cluster.log("t").records()] == [b"a"]
 
 
-async def test_a_coordinator_is_asked_for_once() -> None:
+async def test_a_coordinator_is_looked_up_once() -> None:
     async with ScriptedCluster(3) as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers, transactional_id="x") as producer:

@@ -29,11 +29,11 @@ def connected(scene: Scene) -> BrokerLink:
 async def test_what_was_written_leaves() -> None:
     scene = Scene()
     link = connected(scene)
-    told: list[Any] = []
-    scene.send(told)
+    results: list[Any] = []
+    scene.send(results)
     await close(link, 10)
     assert (link.state, scene.transport.closed) == (LinkState.CLOSED, "close")
-    assert isinstance(told[0][1], NetworkException)
+    assert isinstance(results[0][1], NetworkException)
     await close(link, 10)
 
 

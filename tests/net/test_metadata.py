@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.net.addresses import Address
-from aioproducer.net.cluster import Cluster, Node
+from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node
 from aioproducer.net.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, STEP, Metadata
 from aioproducer.protocol.messages.metadata import (
     MetadataResponse,
@@ -71,12 +71,12 @@ def test_the_first_request_is_due_at_once() -> None:
     assert make().next_update() < 0
 
 
-def test_fresh_metadata_is_asked_for_when_it_is_old() -> None:
+def test_old_metadata_is_requested_again() -> None:
     metadata = known(topic("t", partition(0)))
     assert metadata.next_update() == 300
 
 
-def test_what_is_needed_is_asked_for_after_the_back_off() -> None:
+def test_needed_metadata_is_requested_after_the_back_off() -> None:
     metadata = known(topic("t", partition(0)))
     metadata.request_update()
     assert 0.8 <= metadata.next_update() <= 1.2
@@ -91,7 +91,7 @@ def test_the_back_off_begins_with_the_end_of_the_last_attempt() -> None:
         assert metadata.next_update() > 15.7
 
 
-def test_a_topic_that_is_new_while_others_are_asked_for_is_asked_for_at_once() -> None:
+def test_a_topic_added_during_a_request_is_requested_at_once() -> None:
     metadata = known(topic("t", partition(0)))
     metadata.request(10)
     metadata.use_topic("new", 11)
@@ -99,7 +99,7 @@ def test_a_topic_that_is_new_while_others_are_asked_for_is_asked_for_at_once() -
     assert metadata.next_update() <= 15
 
 
-def test_a_new_topic_is_asked_for_at_once() -> None:
+def test_a_new_topic_is_requested_at_once() -> None:
     metadata = known(topic("t", partition(0)))
     assert metadata.use_topic("new", 0.1)
     assert metadata.next_update() <= 0.1
@@ -123,14 +123,14 @@ def test_the_back_off_grows_while_nothing_comes_of_it_and_starts_again() -> None
     assert metadata.next_update() <= 1001.2
 
 
-def test_a_partition_without_leader_is_asked_about_again() -> None:
+def test_a_partition_without_a_leader_is_requested_again() -> None:
     metadata = known(topic("t", partition(0, leader=-1, error=ErrorCode.LEADER_NOT_AVAILABLE), partition(1)))
     assert leaders(metadata) == [-1, 1]
     assert metadata.next_update() <= 1.2
 
 
 @pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE])
-def test_a_topic_with_a_passing_error_is_asked_about_again(code: ErrorCode) -> None:
+def test_a_topic_with_a_transient_error_is_requested_again(code: ErrorCode) -> None:
     metadata = known(topic("t", error=code))
     assert metadata.cluster.errors == {"t": code}
     assert "t" not in metadata.cluster.topics
@@ -166,12 +166,12 @@ def test_without_recovery_known_brokers_are_never_given_up() -> None:
     assert known(topic("t", partition(0))).seek(400) is None
 
 
-def test_every_topic_in_use_is_asked_for() -> None:
+def test_every_topic_in_use_is_requested() -> None:
     metadata = make()
     metadata.use_topic("t", 0)
     metadata.use_topic("u", 0)
     request = metadata.request(1)
-    assert [asked.name for asked in request.topics or []] == ["t", "u"]
+    assert [topic_request.name for topic_request in request.topics or []] == ["t", "u"]
     assert request.allow_auto_topic_creation
     assert not make(creates_topics=False).request(0).allow_auto_topic_creation
 
@@ -179,7 +179,7 @@ def test_every_topic_in_use_is_asked_for() -> None:
 def test_a_topic_long_unused_is_forgotten() -> None:
     metadata = known(topic("t", partition(0)), topic("u", partition(0)))
     metadata.use_topic("u", 50)
-    assert [asked.name for asked in metadata.request(61).topics or []] == ["u"]
+    assert [topic_request.name for topic_request in metadata.request(61).topics or []] == ["u"]
     update(metadata, response(topic("u", partition(0))), 61)
     assert set(metadata.cluster.topics) == {"u"}
 
@@ -217,7 +217,7 @@ def test_an_older_leader_epoch_undoes_nothing() -> None:
     assert leaders(metadata) == [2, 1]
 
 
-def test_a_broker_that_tells_no_epochs_is_believed() -> None:
+def test_an_answer_without_epochs_counts() -> None:
     metadata = known(topic("t", partition(0, leader=2, epoch=5)))
     update(metadata, response(topic("t", partition(0, leader=1, epoch=-1))), 1)
     assert leaders(metadata) == [1]
@@ -279,7 +279,7 @@ def test_a_topic_in_which_nothing_has_changed_is_the_very_same() -> None:
     assert after.partitions[1].leader == 2
 
 
-def test_a_leader_told_by_a_response() -> None:
+def test_a_leader_in_a_response() -> None:
     metadata = known(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3)))
     new = Node(9, Address("new", 1))
     before = metadata.cluster
@@ -294,24 +294,24 @@ def test_a_leader_told_by_a_response() -> None:
     assert metadata.cluster.nodes[9] == new
 
 
-NONE_TOLD = UUID(int=0)
+NO_ID = UUID(int=0)
 
 
-def test_a_broker_that_tells_no_id_does_not_make_a_topic_another_one() -> None:
+def test_an_answer_without_ids_does_not_replace_a_topic() -> None:
     metadata = known(topic("t", partition(0, 1, 5)))
-    update(metadata, response(topic("t", partition(0, 2, 4), topic_id=NONE_TOLD)), 1)
+    update(metadata, response(topic("t", partition(0, 2, 4), topic_id=NO_ID)), 1)
     assert leaders(metadata) == [1], "an older epoch is still an older epoch"
     assert metadata.cluster.topics["t"].topic_id == ID
     update(metadata, response(topic("t", partition(0, 2, 4), topic_id=UUID(int=8))), 2)
     assert leaders(metadata) == [2], "another id is another topic"
 
 
-def test_older_epochs_are_believed_at_last_where_nobody_tells_ids() -> None:
+def test_without_ids_older_epochs_count_at_last() -> None:
     """A topic that was deleted and created anew begins with epoch 0 again, and no id says that it is another one."""
-    metadata = known(topic("t", partition(0, 1, 5), partition(1, 1, 5), topic_id=NONE_TOLD))
+    metadata = known(topic("t", partition(0, 1, 5), partition(1, 1, 5), topic_id=NO_ID))
 
     def older() -> MetadataResponse:
-        return response(topic("t", partition(0, 2, 0), partition(1, 1, 5), topic_id=NONE_TOLD))
+        return response(topic("t", partition(0, 2, 0), partition(1, 1, 5), topic_id=NO_ID))
 
     for now in range(1, BELIEVED_AT_LAST):
         update(metadata, older(), now)
@@ -319,15 +319,15 @@ def test_older_epochs_are_believed_at_last_where_nobody_tells_ids() -> None:
         assert metadata.next_update() < now + 10, "asked again soon"
     update(metadata, older(), 10)
     assert leaders(metadata) == [2, 1]
-    update(metadata, response(topic("t", partition(0, 3, 1), partition(1, 1, 5), topic_id=NONE_TOLD)), 11)
+    update(metadata, response(topic("t", partition(0, 3, 1), partition(1, 1, 5), topic_id=NO_ID)), 11)
     assert leaders(metadata) == [3, 1]
 
 
 def test_an_answer_in_between_makes_older_epochs_what_they_were() -> None:
-    metadata = known(topic("t", partition(0, 1, 5), topic_id=NONE_TOLD))
+    metadata = known(topic("t", partition(0, 1, 5), topic_id=NO_ID))
     for now in range(1, 3 * BELIEVED_AT_LAST):
-        told = partition(0, 1, 5) if now % BELIEVED_AT_LAST == 0 else partition(0, 2, 4)
-        update(metadata, response(topic("t", told, topic_id=NONE_TOLD)), now)
+        found = partition(0, 1, 5) if now % BELIEVED_AT_LAST == 0 else partition(0, 2, 4)
+        update(metadata, response(topic("t", found, topic_id=NO_ID)), now)
         assert leaders(metadata) == [1]
 
 
@@ -339,7 +339,7 @@ def test_older_epochs_of_a_topic_with_an_id_are_never_believed() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.UNKNOWN_SERVER_ERROR])
-def test_errors_that_a_broker_may_get_over_are_asked_about_again(code: ErrorCode) -> None:
+def test_topics_with_errors_that_may_pass_are_requested_again(code: ErrorCode) -> None:
     """A cluster with a broker down cannot create topics with as many replicas; Kafka's clients wait, too."""
     assert code not in FINAL_ERRORS
     metadata = known(topic("t", partition(0)))
@@ -350,7 +350,7 @@ def test_errors_that_a_broker_may_get_over_are_asked_about_again(code: ErrorCode
 
 
 @pytest.mark.parametrize("code", sorted(FINAL_ERRORS))
-def test_a_topic_that_is_refused_for_good_is_asked_about_only_with_the_others(code: ErrorCode) -> None:
+def test_a_topic_refused_for_good_is_requested_only_with_the_others(code: ErrorCode) -> None:
     metadata = known(topic("t", partition(0)))
     metadata.use_topic("u", 0)
     metadata.request(1)
@@ -360,15 +360,15 @@ def test_a_topic_that_is_refused_for_good_is_asked_about_only_with_the_others(co
 
 
 def test_a_topic_that_gets_its_id_stays_the_same() -> None:
-    metadata = known(topic("t", partition(0, 1, 5), topic_id=NONE_TOLD))
+    metadata = known(topic("t", partition(0, 1, 5), topic_id=NO_ID))
     update(metadata, response(topic("t", partition(0, 2, 4), topic_id=ID)), 1)
     assert leaders(metadata) == [1]
     assert metadata.cluster.topics["t"].topic_id == ID
 
 
-@pytest.mark.parametrize(("newest", "asked"), [(13, None), (9, None), (8, 6), (7, 6), (1, 6)])
-def test_leader_epochs_are_believed_from_version_9_on(newest: int, asked: int | None) -> None:
-    assert Metadata.version_for(newest) == asked
+@pytest.mark.parametrize(("newest", "version"), [(13, None), (9, None), (8, 6), (7, 6), (1, 6)])
+def test_leader_epochs_are_believed_from_version_9_on(newest: int, version: int | None) -> None:
+    assert Metadata.version_for(newest) == version
 
 
 # An answer that is taken in over several turns of the loop
@@ -390,7 +390,7 @@ def test_nothing_of_an_answer_is_in_force_before_its_end() -> None:
     assert not answer.topics, "it is let go of on the way"
 
 
-def test_leaders_that_are_told_meanwhile_are_not_forgotten() -> None:
+def test_leaders_learnt_meanwhile_are_not_forgotten() -> None:
     metadata = known(topic("t", *(partition(number, 1, 3) for number in range(300))))
     steps = metadata.updating(response(topic("t", *(partition(number, 2, 4) for number in range(300)))), 1)
     for _ in range(3):
@@ -403,7 +403,7 @@ def test_leaders_that_are_told_meanwhile_are_not_forgotten() -> None:
     assert metadata.learn_leaders([("t", 7, 2, 5)], []) == []
 
 
-def test_a_topic_that_is_wanted_meanwhile_is_asked_for() -> None:
+def test_a_topic_added_meanwhile_is_requested() -> None:
     metadata = known(topic("t", partition(0)))
     metadata.request(1)
     steps = metadata.updating(response(topic("t", partition(0))), 1)
@@ -412,6 +412,17 @@ def test_a_topic_that_is_wanted_meanwhile_is_asked_for() -> None:
     exhaust(steps)
     assert metadata.next_update() <= 1.2
     assert "new" in [one.name for one in metadata.request(2).topics or ()]
+
+
+@pytest.mark.parametrize(("topic_id", "passes"), [(ID, 2), (NO_TOPIC_ID, 3)])
+def test_every_pass_over_the_partitions_pauses(topic_id: UUID, passes: int) -> None:
+    def answer() -> MetadataResponse:
+        return response(topic("t", *[partition(index, epoch=5) for index in range(10 * STEP)], topic_id=topic_id))
+
+    metadata = known()
+    metadata.use_topic("t", 0)
+    update(metadata, answer(), 0)
+    assert len(list(metadata.updating(answer(), 1))) >= passes * 10
 
 
 def test_an_answer_is_in_force_when_it_has_been_followed() -> None:

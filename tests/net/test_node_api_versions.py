@@ -37,6 +37,6 @@ def test_what_the_cluster_has_finalized() -> None:
     assert (versions.finalized("transaction.version"), versions.finalized("group.version")) == (2, 0)
 
 
-def test_nothing_is_known_before_the_broker_is_asked() -> None:
+def test_no_version_is_known_before_the_first_answer() -> None:
     assert not NodeApiVersions("b:9092").known()
     assert versions_of((ApiKey.METADATA, 0, 9)).known()

@@ -55,7 +55,7 @@ async def test_retriable_errors_are_retried_and_others_are_not(client: RetryingC
         await client.retry("it", attempt)
 
 
-async def test_the_last_error_is_told_when_time_is_up(client: RetryingClient) -> None:
+async def test_the_last_error_is_raised_when_time_is_up(client: RetryingClient) -> None:
     async def attempt() -> None:
         raise LeaderNotAvailableException("no leader")
 

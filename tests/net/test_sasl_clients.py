@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioproducer import OAuthBearerToken
 from aioproducer.errors import SaslAuthenticationException
 from aioproducer.net.sasl_clients import MAX_ITERATIONS, ScramSaslClient, sasl_client
 from aioproducer.security.password import Password
@@ -22,15 +23,34 @@ def test_plain_says_it_all_at_once() -> None:
     assert client.evaluate_challenge(b"") is None
 
 
+def test_a_token_with_extensions() -> None:
+    client = sasl_client(OAuthBearerToken("t.o.k=", 5, extensions={"logicalCluster": "lkc-1", "traceId": "7"}))
+    assert client.initial_response() == b"n,,\1auth=Bearer t.o.k=\1logicalCluster=lkc-1\1traceId=7\1\1"
+    assert client.evaluate_challenge(b"") is None
+    client = sasl_client(OAuthBearerToken("token"))
+    assert client.initial_response() == b"n,,\1auth=Bearer token\1\1"
+    assert client.evaluate_challenge(b'{"status":"invalid_token"}') == b"\1"
+
+
+@pytest.mark.parametrize("more", [b"", b"more"])
+def test_after_a_refusal_there_is_an_error_and_nothing_else(more: bytes) -> None:
+    client = sasl_client(OAuthBearerToken("planted"))
+    assert client.evaluate_challenge(b'{"status":"invalid_token"}\xff' + bytes(10_000)) == b"\1"
+    with pytest.raises(SaslAuthenticationException, match=r"refused the token: .*invalid_token") as refused:
+        client.evaluate_challenge(more)
+    assert "planted" not in str(refused.value)
+    assert len(str(refused.value)) < 10_000
+
+
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("user", ["alice", "a=b,c", "älice"])
 def test_scram_with_a_server_that_knows_the_password(mechanism: str, user: str) -> None:
     library = scramp.ScramMechanism(mechanism)
     known = library.make_auth_info("planted", iteration_count=10_000 if "3" in mechanism else 4096)
-    asked = []
+    names = []
 
     def find(name: str) -> Any:
-        asked.append(name)
+        names.append(name)
         return known
 
     server = library.make_server(find)
@@ -40,7 +60,7 @@ def test_scram_with_a_server_that_knows_the_password(mechanism: str, user: str) 
     assert final is not None
     server.set_client_final(final.decode())
     assert client.evaluate_challenge(server.get_server_final().encode()) is None
-    assert asked == [user]
+    assert names == [user]
 
 
 def begun() -> tuple[ScramSaslClient, str]:

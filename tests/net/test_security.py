@@ -14,7 +14,10 @@ from aioproducer.net.security import ClientSecurity
 
 
 def security(**config: Any) -> ClientSecurity:
-    return ClientSecurity(producer_config({"bootstrap.servers": "b:1", **config}), Random(0))
+    def launch(work: Any, name: str) -> None:
+        raise AssertionError(f"no task is needed for {name}")
+
+    return ClientSecurity(producer_config({"bootstrap.servers": "b:1", **config}), Random(0), launch)
 
 
 def test_the_certificate_has_to_be_that_of_the_name_and_not_of_the_address() -> None:
@@ -28,7 +31,7 @@ def test_the_certificate_has_to_be_that_of_the_name_and_not_of_the_address() -> 
 
 
 def lost(cause: BaseException) -> NetworkException:
-    """As a connection tells it: the request that was lost, the connection, and what the transport said."""
+    """The error of a connection: the lost request, the connection, and the transport's error."""
     inner, outer = NetworkException("the connection was lost"), NetworkException("a request was not answered")
     inner.__cause__, outer.__cause__ = cause, inner
     return outer
@@ -42,11 +45,11 @@ def lost(cause: BaseException) -> NetworkException:
     ],
 )
 @pytest.mark.parametrize("wrap", [lambda error: error, lost])
-def test_a_handshake_that_failed_is_told_as_that(error: Any, reason: str, wrap: Any) -> None:
-    told = security().refusal("broker.example:9093", wrap(error))
-    assert isinstance(told, SslAuthenticationException)
-    assert str(told).startswith("TLS with broker.example:9093 failed: ")
-    assert reason in str(told)
+def test_a_failed_handshake_is_named_as_such(error: Any, reason: str, wrap: Any) -> None:
+    refusal = security().refusal("broker.example:9093", wrap(error))
+    assert isinstance(refusal, SslAuthenticationException)
+    assert str(refusal).startswith("TLS with broker.example:9093 failed: ")
+    assert reason in str(refusal)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -64,7 +65,7 @@ def windows_are_of(patch: pytest.MonkeyPatch, window: Callable[[PartitionSequenc
     """Whatever is announced, this is kept to."""
     right = PartitionSequences.may_drain_new
 
-    def wrong(self: PartitionSequences, *batch: int) -> bool:
+    def wrong(self: PartitionSequences, *batch: Any) -> bool:
         announced, self.window = self.window, window(self)
         try:
             return right(self, *batch)
@@ -117,7 +118,7 @@ def nothing_is_in_doubt(patch: pytest.MonkeyPatch) -> None:
     """What waits to be sent again is forgotten."""
     right = PartitionSequences.may_drain_new, PartitionSequences._remove
 
-    def wrong(self: PartitionSequences, *batch: int) -> bool:
+    def wrong(self: PartitionSequences, *batch: Any) -> bool:
         self.unresolved, self._places = [], []
         return right[0](self, *batch)
 
@@ -131,7 +132,7 @@ def nothing_is_in_doubt(patch: pytest.MonkeyPatch) -> None:
 
 def stamps_outlive_their_log(patch: pytest.MonkeyPatch) -> None:
     right = PartitionSequences.log_is_new
-    patch.setattr(PartitionSequences, "log_is_new", lambda self, *, proven: right(self, proven=False))
+    patch.setattr(PartitionSequences, "log_is_new", lambda self, *, proven, **how: right(self, proven=False))
 
 
 def any_log_may_answer(patch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ BINARIES = st.one_of(st.binary(max_size=8), st.binary(min_size=120, max_size=130
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for ``cls`` and ``version`` runs for every message in every version; one that asks for
+    """A test with the parameters ``cls`` and ``version`` runs for every message in every version; one that asks for
     ``turning_point`` in its place, for the versions of :func:`turning_points`."""
     if "cls" not in metafunc.fixturenames:
         return

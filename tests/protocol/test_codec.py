@@ -172,6 +172,14 @@ def in_steps(cls: type[Message], version: int, data: bytes | memoryview) -> Mess
     return message
 
 
+def prefix_in_steps(cls: type[Message], version: int, data: bytes, max_elements: int) -> Message:
+    decoding = Decoding(cls, version, data, 0, max_elements, is_prefix=True)
+    while not decoding.step():
+        pass
+    message: Message = decoding.message
+    return message
+
+
 def end_of(read: Callable[[], Message]) -> Message | str:
     """The message, or what is wrong with it."""
     try:
@@ -185,6 +193,15 @@ def test_reading_in_steps_comes_to_the_same_end(cls: type[Message], version: int
     zeroed = data[: len(data) // 2] + bytes(len(data) - len(data) // 2)
     for one in (data, memoryview(data), data + b"!", data[:-1], data[: len(data) // 3], zeroed, bytes(200), b""):
         assert end_of(partial(in_steps, cls, version, one)) == end_of(partial(decode, cls, version, one))
+
+
+@pytest.mark.parametrize("most", [0, 2, NO_LIMIT])
+def test_reading_a_prefix_in_steps_comes_to_the_same_end(
+    cls: type[Message], version: int, most: int, full_message: FullMessage
+) -> None:
+    data = b"".join(encode(full_message(cls, version), version)) + b"the rest"
+    at_once = end_of(lambda: decode_prefix(cls, version, data, 0, most)[0])
+    assert end_of(partial(prefix_in_steps, cls, version, data, most)) == at_once
 
 
 def test_no_step_reads_much_more_than_it_may() -> None:

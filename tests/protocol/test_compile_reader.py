@@ -34,7 +34,7 @@ from aioproducer.protocol.schema import Message
         (ProduceRequest, 3, "0001 ff", "transactional_id at byte 2 of 3: not UTF-8"),
         (ProduceRequest, 9, "02 c0", "transactional_id at byte 1 of 2: not UTF-8"),
         (ProduceRequest, 9, "04 eda080", "transactional_id at byte 1 of 4: not UTF-8"),
-        # data that ends: neighbours of fixed size are read at once, and still told apart
+        # data that ends: neighbours of fixed size are read at once, and still distinguished
         (ProduceRequest, 3, "ffff 00", "acks at byte 2 of 3: the data ends here"),
         (ProduceRequest, 3, "ffff 0000 000000", "timeout_ms at byte 4 of 7: the data ends here"),
         (ProduceRequest, 3, "ffff 0000 00000000", "topic_data at byte 8 of 8: the data ends here"),
@@ -68,7 +68,7 @@ def test_refusals(message: type[Message], version: int, data: str, refusal: str 
         with pytest.raises(SchemaException, match=refusal) as caught:
             decode(message, version, given)
         assert str(caught.value).startswith(f"{message.__name__} v{version}")
-        # The error is told to others and kept; the data must not be kept with it.
+        # The error is passed on and kept; the data must not be kept with it.
         assert caught.value.__context__ is None
 
 

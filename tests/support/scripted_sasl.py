@@ -16,14 +16,14 @@ AS_ALICE = {
 }
 
 
-def asks_who(broker: ScriptedBroker, *, believes: bool = True, session_ms: int = 0) -> None:
+def authenticates_clients(broker: ScriptedBroker, *, accepts: bool = True, session_ms: int = 0) -> None:
     """Sets the broker's answer to all later authentications."""
 
     async def handshake(exchange: Exchange) -> None:
         exchange.reply(SaslHandshakeResponse(mechanisms=["PLAIN"]))
 
     async def judge(exchange: Exchange) -> None:
-        code = ErrorCode.NONE if believes else ErrorCode.SASL_AUTHENTICATION_FAILED
+        code = ErrorCode.NONE if accepts else ErrorCode.SASL_AUTHENTICATION_FAILED
         exchange.reply(SaslAuthenticateResponse(code, session_lifetime_ms=session_ms))
 
     broker.always(ApiKey.SASL_HANDSHAKE, handshake)

@@ -274,14 +274,14 @@ def test_a_topic_that_nobody_knows_of() -> None:
         producer.send("nowhere", b"v")
 
 
-def test_a_record_that_fails_tells_who_asks(cluster: ThreadedCluster, producer: KafkaProducer) -> None:
+def test_a_failed_record_raises_to_every_caller(cluster: ThreadedCluster, producer: KafkaProducer) -> None:
     cluster.faults.on(ApiKey.PRODUCE).answer(ErrorCode.INVALID_RECORD)
     delivery = producer.send("t", b"v")
     error = delivery.exception()
     assert error is not None
     with pytest.raises(KafkaError) as raised:
         delivery.result()
-    assert raised.value is not error  # each is told anew
+    assert raised.value is not error  # each caller gets its own error
     assert str(delivery.outcome) == "Outcome.NOT_SENT"
     with pytest.raises(RecordTooLargeException):
         producer.send("t", bytes(2_000_000))
@@ -351,7 +351,7 @@ def test_one_that_was_never_used_is_closed_all_the_same() -> None:
         producer.send("t", b"v")
 
 
-def test_threads_that_send_while_it_is_closed_are_told(make_producer: MakeProducer) -> None:
+def test_threads_that_send_while_it_is_closed_get_an_error(make_producer: MakeProducer) -> None:
     """Whatever the moment, a delivery ends and nobody hangs."""
     for _ in range(5):
         producer = make_producer()

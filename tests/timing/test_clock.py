@@ -16,7 +16,7 @@ def test_the_systems_clocks() -> None:
     assert isinstance(now[1], int)
 
 
-def test_a_manual_clock_moves_when_it_is_told_to() -> None:
+def test_a_manual_clock_moves_only_by_advance() -> None:
     clock = ManualClock(5.0, 1000)
     assert (clock.monotonic(), clock.time_ms()) == (5.0, 1000)
     clock.advance(1.5)

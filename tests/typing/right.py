@@ -18,6 +18,7 @@ from aioproducer import (
     Delivery,
     KafkaProducer,
     MetricsSnapshot,
+    OAuthBearerToken,
     PartitionInfo,
     ProducerConfigs,
     ProducerInterceptor,
@@ -85,6 +86,15 @@ def first(
     return partitions.available[0].partition
 
 
+async def token() -> OAuthBearerToken:
+    return OAuthBearerToken("token", expires_at=5)
+
+
+class Tokens:
+    def token(self) -> str:
+        return "token"
+
+
 # Configs
 
 configs: ProducerConfigs = {"bootstrap_servers": ["a:9092", "b:9092"], "linger_ms": 5, "acks": 1}
@@ -97,6 +107,10 @@ KafkaProducer(bootstrap_servers="a:9092", interceptor_classes=[Marking(), "mine.
 KafkaProducer(bootstrap_servers="a:9092", interceptor_classes=lambda record: record._replace(key=b"k"))
 KafkaProducer(bootstrap_servers="a:9092", metric_reporters=[MetricsTopicReporter("metrics")])
 KafkaProducer(bootstrap_servers="a:9092", ssl_context=ssl.create_default_context(), security_protocol="ssl")
+KafkaProducer(bootstrap_servers="a:9092", sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=token)
+KafkaProducer(bootstrap_servers="a:9092", sasl_oauth_token_provider=lambda: OAuthBearerToken("token"))
+KafkaProducer(bootstrap_servers="a:9092", sasl_oauth_token_provider=Tokens())
+KafkaProducer(bootstrap_servers="a:9092", sasl_oauth_token_provider=Tokens)
 anything: dict[str, Any] = json.loads("{}")
 KafkaProducer(**anything)
 

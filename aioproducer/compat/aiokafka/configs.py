@@ -87,6 +87,7 @@ def security_configs(
     sasl_mechanism: str,
     sasl_plain_username: str | None,
     sasl_plain_password: str | None,
+    sasl_oauth_token_provider: object,
     others: Collection[str],
 ) -> dict[str, Any]:
     """How connections are secured; ``others`` are the names of this package's configs that were given as well.
@@ -110,4 +111,6 @@ def security_configs(
             configs["sasl_plain_username"] = sasl_plain_username
         if sasl_plain_password is not None:
             configs["sasl_plain_password"] = sasl_plain_password
+        if sasl_oauth_token_provider is not None and sasl_mechanism == "OAUTHBEARER":
+            configs["sasl_oauth_token_provider"] = sasl_oauth_token_provider
     return configs

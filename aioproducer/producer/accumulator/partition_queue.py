@@ -57,7 +57,7 @@ class PartitionQueue:
         """Puts a batch back in the order in which batches were first drained (``insertInSequenceOrder``).
 
         Batches with a sequence come before those that lost theirs: new sequences are given only when the old ones are
-        resolved, so nothing may block those.
+        resolved, so nothing may block those. Batches set aside come behind those that will show where they are.
         """
         earlier: list[ProducerBatch] = []
         batches = self.batches
@@ -84,4 +84,6 @@ def _goes_before(one: ProducerBatch, other: ProducerBatch) -> bool:
         return False
     if one.has_sequence() != other.has_sequence():
         return one.has_sequence()
+    if one.set_aside != other.set_aside:
+        return other.set_aside
     return (one.drain_order, one.first) < (other.drain_order, other.first)

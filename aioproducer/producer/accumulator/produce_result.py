@@ -25,10 +25,10 @@ SUCCEEDED: Final = 2
 FAILED: Final = 3
 ABORTED: Final = 4
 
-INTERCEPTED_COST: Final = 144
+INTERCEPTED_COST: Final = 160
 """Bytes of memory that a record takes until interceptors see its end, besides its headers …"""
 
-HEADER_COST: Final = 160
+HEADER_COST: Final = 176
 """… and that each header takes, besides its value."""
 
 WHOLE: Final = -1

@@ -76,6 +76,7 @@ class ProducerBatch:
         "retry_at",
         "sent_at",
         "sent_to",
+        "set_aside",
         "sizes",
         "written",
     )
@@ -133,6 +134,8 @@ class ProducerBatch:
         """Until then an unanswered attempt may still be on its way."""
         self.asked_about = False
         """A log inquiry about it is under way."""
+        self.set_aside = False
+        """It was refused as out of order, and only a batch behind it can show whether it is in the log."""
         self.reshaped = False
         """It is a part of a batch that may be in the log as a whole."""
         self.last_error: str = ""

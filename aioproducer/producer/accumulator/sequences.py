@@ -24,6 +24,7 @@ Rules only: no asyncio, no clock.
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple, final
 
 from mypy_extensions import i64
@@ -66,8 +67,10 @@ def increment_sequence(sequence: int, by: int) -> int:
 class ProducerIds:
     """The identity from the last InitProducerId; ``None`` while there is no usable one."""
 
-    def __init__(self, *, transactional: bool = False) -> None:
+    def __init__(self, *, transactional: bool = False, patience: float = math.inf) -> None:
         self.current: ProducerIdAndEpoch | None = None
+        self.patience = patience
+        """The age in seconds up to which a batch of old records waits for the attempts to send earlier batches."""
         self.transactional = transactional
         """The coordinator assigns the epochs, one for all partitions."""
         self.transaction = 0
@@ -94,8 +97,10 @@ class PartitionSequences:
     __slots__ = (
         "_absent_from",
         "_doubtful_until",
+        "_gaps_before",
         "_ids",
         "_known_at",
+        "_late_until",
         "_new_from",
         "_places",
         "_remembered_from",
@@ -141,28 +146,35 @@ class PartitionSequences:
         """A request has named the topic by name and not by id: it may reach an unknown log."""
         self._new_from: i64 = 0
         """Batches sent to logs before this one cannot be in the present log."""
+        self._gaps_before: i64 = 0
+        """The present log may have later batches than those at places before this one, and not these: it was unknown
+        when they were sent, by the topic's name."""
         self._void = False
         """A batch of the present epoch was proven absent; those behind it are, too."""
         self._absent_from = _NOWHERE
         """The place of the first batch of the present epoch that has ended and is proven absent."""
         self._doubtful_until: float = 0.0
         """Until then an ended batch of the present epoch may still be on its way to the log."""
+        self._late_until: float = 0.0
+        """Until then an attempt to send a batch that has ended may still be on its way to the log."""
 
     def has_id(self) -> bool:
         """Whether there is a producer id for new batches."""
         return self._ids.current is not None
 
-    def may_drain_new(self, max_timestamp: i64 = _NEW) -> bool:
-        """Whether a batch with this newest timestamp may get its first sequence now."""
+    def may_drain_new(self, max_timestamp: i64 = _NEW, created: float = 0.0, now: float = 0.0) -> bool:
+        """Whether a batch with this newest timestamp, created then, may get its first sequence now."""
         ids = self._ids
         if not self.has_id():
             return False
         if ids.transactional and (not self.in_transaction() or (self.broken and self.identity == ids.current)):
             return False  # the doubt ends with the epoch, and the epoch with the transaction
+        if max_timestamp < self._remembered_from and (
+            self.unresolved or now < min(self._late_until, created + ids.patience)
+        ):
+            return False  # with this one the broker would forget those before it
         if not self.unresolved:
             return True
-        if max_timestamp < self._remembered_from:
-            return False  # with this one the broker would forget those before it
         if self.broken or self.identity is None or self.identity.producer_id != self.known_id:
             return False
         return self._stamped - self._places[0] < self.window
@@ -219,16 +231,49 @@ class PartitionSequences:
         return ProducerIdAndEpoch(mine.producer_id, mine.epoch + 1)
 
     def is_lowest(self, batch: ProducerBatch) -> bool:
-        """Whether every batch before this one is resolved."""
-        return bool(self.unresolved) and self.unresolved[0] is batch
+        """Whether every batch before this one is resolved or set aside."""
+        for one in self.unresolved:
+            if not one.set_aside:
+                return one is batch
+        return False
 
-    def log_is_new(self, *, proven: bool) -> None:
-        """The partition has a new log, which knows no producer id yet; ``proven``: a new topic id shows it.
+    def set_aside(self, batch: ProducerBatch) -> bool:
+        """Lets the batch behind the lowest one be sent before it, if there is one and it can show whether the lowest
+        one is in the log.
+
+        If the log has or takes the one behind, it has this one, too. If the log refuses all of them as out of order,
+        it has none: it would recognise the last one that it has. By name this proves nothing, since an unknown log
+        could take the one behind; and the parts of a batch are not recognised.
+        """
+        place = self.unresolved.index(batch)
+        if self.by_name or batch.reshaped or place + 1 == len(self.unresolved):
+            return False
+        batch.set_aside = True
+        return True
+
+    def put_back(self) -> bool:
+        """Those set aside are the lowest again, as no batch behind them has shown anything; False if there are none."""
+        found = False
+        for batch in self.unresolved:
+            found |= batch.set_aside
+            batch.set_aside = False
+        return found
+
+    def shown_by(self, batch: ProducerBatch) -> list[ProducerBatch]:
+        """Those set aside that the log has because it has this batch."""
+        return [one for one in self.unresolved[: self.unresolved.index(batch)] if one.set_aside]
+
+    def log_is_new(self, *, proven: bool, may_be_old: bool = False) -> None:
+        """The partition has a new log, which knows no producer id yet; ``proven``: a new topic id shows it;
+        ``may_be_old``: nothing shows it, as when brokers stop sending leader epochs.
 
         Batches sent under the old id are not in the new log. A transaction keeps its stamps: it has one epoch only.
         """
         self.known_id = -1
         self.log += 1
+        self.put_back()
+        if self.by_name and not may_be_old:
+            self._gaps_before = self._stamped
         if not proven or self.by_name or self._ids.transactional:
             return
         self._new_from = self.log
@@ -243,6 +288,10 @@ class PartitionSequences:
         do not reach an unknown log.
         """
         return batch.log < self._new_from or (self._void and not (self.by_name and batch.maybe_appended))
+
+    def may_be_left_out(self, batch: ProducerBatch) -> bool:
+        """Whether the present log may have batches behind this one without having this one."""
+        return self._places[self.unresolved.index(batch)] < self._gaps_before
 
     def proves_absence(self, batch: ProducerBatch, now: float) -> bool:
         """Whether a broker that misses sequences before the lowest unresolved batch proves that no attempt to send it
@@ -259,7 +308,8 @@ class PartitionSequences:
             return False
         if self._stamped - self._places[0] > len(self.unresolved):
             return False  # one that was stamped after it has ended
-        return not any(one.maybe_appended or one.in_flight for one in self.unresolved[1:])
+        behind = self.unresolved[self.unresolved.index(batch) + 1 :]
+        return not any(one.maybe_appended or one.in_flight for one in behind)
 
     def may_still_arrive(self, batch: ProducerBatch, now: float) -> bool:
         """Whether an unanswered attempt may still be accepted, behind one of an earlier batch."""
@@ -272,10 +322,15 @@ class PartitionSequences:
     def resolve(self, batch: ProducerBatch) -> None:
         """The log has the batch's sequences."""
         self._remove(batch)
+        self._late_until = max(self._late_until, batch.arrives_until)
         if batch.log != self.log or batch.max_timestamp < self._remembered_from:
             return
         self.known_id = batch.producer_id
         self._known_at = batch.sent_at
+
+    def unanswered(self) -> None:
+        """An attempt may arrive late. In the next transaction under the same epoch it could come before its batches."""
+        self._ids.in_doubt = True
 
     def interrupted(self) -> None:
         """A batch must be sent again: until one is appended, the broker may forget the producer."""
@@ -293,6 +348,7 @@ class PartitionSequences:
         A broker may accept a moment later what it refused for its content: limits are raised, and time passes.
         """
         self.break_off()
+        self._late_until = max(self._late_until, batch.arrives_until)
         if not batch.maybe_appended:
             self._absent_from = min(self._absent_from, self._places[self.unresolved.index(batch)])
         else:
@@ -312,25 +368,26 @@ class PartitionSequences:
         if first < self._absent_from < _NOWHERE:
             self._absent_from += more
 
-    def unstamp(self, batch: ProducerBatch) -> None:
+    def unstamp(self, batch: ProducerBatch, *, in_known_log: bool = False) -> None:
         """The batch is proven absent and becomes like new. So do waiting batches behind it; those under way follow
-        later."""
+        later. ``in_known_log``: it is certain that no unknown log has the name and these batches."""
         self.break_off()
         self._void = True
         self._take_stamp(batch)
-        self._unstamp_waiting()
+        self._unstamp_waiting(in_known_log=in_known_log)
 
-    def _unstamp_waiting(self) -> None:
+    def _unstamp_waiting(self, *, in_known_log: bool = False) -> None:
         for batch in tuple(self.unresolved):
-            if not batch.in_flight and self.is_void(batch):
+            if not batch.in_flight and (in_known_log or self.is_void(batch)):
                 self._take_stamp(batch)
 
     def _take_stamp(self, batch: ProducerBatch) -> None:
         self._remove(batch)
         batch.producer_id = batch.producer_epoch = batch.base_sequence = -1
         batch.header = b""
+        self._late_until = max(self._late_until, batch.arrives_until)
         batch.maybe_before |= batch.maybe_appended
-        batch.maybe_appended = batch.reshaped = False
+        batch.maybe_appended = batch.reshaped = batch.set_aside = False
         batch.arrives_until = 0.0
 
     def _remove(self, batch: ProducerBatch) -> None:

@@ -124,6 +124,9 @@ class BatchCompleter:
             batch.maybe_appended = True  # first of all: if a bug ends it now, its outcome must not be NOT_SENT
         if code == ErrorCode.NETWORK_EXCEPTION:
             batch.arrives_until = now + self._arrival
+            if queue.sequences is not None:
+                queue.sequences.unanswered()
+                self._again(queue, batch.arrives_until, now)  # a batch of old records may wait for that
         batch.in_flight = False
         queue.in_flight -= 1
         sequences = queue.sequences
@@ -135,7 +138,7 @@ class BatchCompleter:
                 if stamped is not None:
                     stamped.resolve(batch)
             elif stamped is not None:
-                stamped.abandon(batch)
+                self._abandon(queue, stamped, batch)
             self._release(batch)
             self._again(queue, now, now)
             return
@@ -150,11 +153,13 @@ class BatchCompleter:
                 append_time = -1  # a broker that recognised the retry answers with the batch's own latest timestamp
             if stamped is not None:
                 stamped.append_time = append_time >= 0
+                for earlier in stamped.shown_by(batch):
+                    self._is_in_log(queue, stamped, earlier, now)
                 stamped.resolve(batch)
             self._succeed(batch, base_offset if known else -1, append_time if known else -1, now)
         elif action is Action.FAIL:
             if stamped is not None:
-                stamped.abandon(batch)
+                self._abandon(queue, stamped, batch)
             error: KafkaError = self._error(queue, batch, code, message, now)
             if refused:
                 error.refused_records = refused
@@ -222,27 +227,46 @@ class BatchCompleter:
         if batch.result.done() or sequences is None:
             return
         batch.asked_about = False
+        if in_log and batch.has_sequence() and sequences.may_be_left_out(batch):
+            in_log = None
         if not batch.has_sequence() or batch.log != sequences.log:
             pass  # there is another log now: the batch is sent to that one
         elif not in_log and sequences.may_still_arrive(batch, now):
             self._wait(queue, batch, sequences, now)
+        elif in_log is None and sequences.set_aside(batch):
+            log.info("%r: the answer to the next batch will show whether it is in the log", batch)
+            queue.put_in_order()
         elif in_log is None or (not in_log and sequences.transactional):
             queue.batches.remove(batch)
-            sequences.abandon(batch)
+            self._abandon(queue, sequences, batch)
             self._fail(queue, batch, self._error(queue, batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "", now))
         elif in_log:
-            log.info("%r is in the log", batch)
-            queue.batches.remove(batch)
-            sequences.resolve(batch)
-            self._succeed(batch, -1, -1, now)
+            for earlier in sequences.shown_by(batch):
+                self._is_in_log(queue, sequences, earlier, now)
+            self._is_in_log(queue, sequences, batch, now)
         else:
             log.info("%r is not in the log; it is sent again under the producer's next epoch", batch)
-            self._unstamp(queue, sequences, batch)
+            self._unstamp(queue, sequences, batch, in_known_log=True)
         self._again(queue, now, now)
 
-    def _unstamp(self, queue: PartitionQueue, sequences: PartitionSequences, batch: ProducerBatch) -> None:
+    def _is_in_log(
+        self, queue: PartitionQueue, sequences: PartitionSequences, batch: ProducerBatch, now: float
+    ) -> None:
+        log.info("%r is in the log", batch)
+        queue.batches.remove(batch)
+        sequences.resolve(batch)
+        self._succeed(batch, -1, -1, now)
+
+    def _abandon(self, queue: PartitionQueue, sequences: PartitionSequences, batch: ProducerBatch) -> None:
+        sequences.abandon(batch)
+        if sequences.put_back():
+            queue.put_in_order()
+
+    def _unstamp(
+        self, queue: PartitionQueue, sequences: PartitionSequences, batch: ProducerBatch, *, in_known_log: bool = False
+    ) -> None:
         """The batch and those behind it lose their stamps, and the queue is reordered."""
-        sequences.unstamp(batch)
+        sequences.unstamp(batch, in_known_log=in_known_log)
         queue.put_in_order()
 
     def _split(
@@ -397,7 +421,7 @@ class BatchCompleter:
             else:
                 queue.batches.remove(batch)
             if sequences is not None and batch.has_sequence():
-                sequences.abandon(batch)
+                self._abandon(queue, sequences, batch)
         self._fail(queue, batch, error)
 
     def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:

@@ -105,7 +105,7 @@ def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: Partit
             return Action.FAIL
         if not sequences.is_lowest(batch):
             return Action.RETRY
-        return Action.ASK if batch.reshaped else Action.FAIL
+        return Action.ASK if batch.maybe_appended else Action.FAIL
     if sequences.is_void(batch):
         return Action.RESTAMP
     if not sequences.is_lowest(batch):

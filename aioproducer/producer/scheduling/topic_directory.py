@@ -106,7 +106,9 @@ class TopicDirectory:
 
     def _lead(self, queue: PartitionQueue, info: PartitionInfo, now: float) -> None:
         if info.leader_epoch < queue.leader_epoch and queue.sequences is not None:
-            queue.sequences.log_is_new(proven=False)  # epochs only grow, unless brokers stop sending them
+            # Epochs only grow, unless brokers stop sending them.
+            queue.sequences.log_is_new(proven=False, may_be_old=info.leader_epoch < 0)
+            queue.put_in_order()
         if info.leader != queue.leader or info.leader_epoch != queue.leader_epoch:
             self._move(queue, info.leader, info.leader_epoch, now)
             if queue.batches:

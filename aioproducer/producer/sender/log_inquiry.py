@@ -1,21 +1,34 @@
 """Asks a partition's leader for the producer's last sequence in its log (DescribeProducers, KIP-664).
 
-After some refusals a batch may or may not be in the log. The producer's last sequence in the log decides.
+After some refusals a batch may or may not be in the log. The producer's last sequence in the log decides. But a leader
+answers for its own log. Followers may not have copied its end yet, and if one of them is elected, that end is lost. So
+a batch in the log counts as delivered once the high watermark has reached what was the log's end after the leader's
+answer. OffsetForLeaderEpoch returns the log's end and ListOffsets the high watermark, both only in the leader epoch in
+which the leader answered.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
+from typing import NamedTuple
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.errors import KafkaError, NetworkException, error_for
+from aioproducer.errors import (
+    KafkaError,
+    LeaderNotAvailableException,
+    NetworkException,
+    UnknownTopicIdException,
+    error_for,
+)
 from aioproducer.net.client import KafkaClient
+from aioproducer.net.cluster import NO_TOPIC_ID
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import TopicQueues
 from aioproducer.producer.scheduling.readiness import NO_LEADER
 from aioproducer.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -23,9 +36,26 @@ from aioproducer.protocol.messages.describe_producers import (
     ProducerState,
     TopicRequest,
 )
+from aioproducer.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from aioproducer.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from aioproducer.timing.backoff import ExponentialBackoff
 
 log = logging.getLogger(__name__)
+
+_LATEST = -1
+"""The timestamp for which ListOffsets returns the high watermark."""
 
 
 def is_in_log(batch: ProducerBatch, states: Iterable[ProducerState]) -> bool | None:
@@ -48,11 +78,20 @@ def is_in_log(batch: ProducerBatch, states: Iterable[ProducerState]) -> bool | N
     return False
 
 
+class _Leader(NamedTuple):
+    """Who is asked: a partition's leader, in one of its epochs."""
+
+    topic: str
+    partition: int
+    node: int
+    epoch: int
+
+
 class LogInquiry:
     """One question for each batch, repeated until there is an answer or the batch has ended.
 
-    ``on_answer(queue, batch, in_log)`` gets what :func:`is_in_log` returns; None if the leader is too old (before Kafka
-    2.8) or the principal lacks permission (Read on the topic).
+    ``on_answer(queue, batch, in_log)`` gets what :func:`is_in_log` returns of the known log: True only if that is
+    committed, None if the leader is too old (before Kafka 2.8) or the principal lacks permission (Read on the topic).
     """
 
     def __init__(
@@ -61,12 +100,14 @@ class LogInquiry:
         client: KafkaClient,
         supervisor: Supervisor,
         random: Random,
+        topics: Mapping[str, TopicQueues],
         *,
         on_answer: Callable[[PartitionQueue, ProducerBatch, bool | None], object],
     ) -> None:
         self._client = client
         self._supervisor = supervisor
         self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
+        self._topics = topics
         self._on_answer = on_answer
 
     def begin(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
@@ -76,10 +117,16 @@ class LogInquiry:
         failures = 0
         while not batch.result.done():
             try:
-                self._on_answer(queue, batch, is_in_log(batch, await self._producers(queue)))
+                leader = await self._leader_of(queue)
+                in_log = is_in_log(batch, await self._producers(leader))
+                if queue.sequences is not None and queue.sequences.by_name:
+                    await self._check_topic_id(leader)
+                if in_log:
+                    await self._committed(leader, batch)
+                self._on_answer(queue, batch, in_log)
                 return
             except KafkaError as error:
-                log.debug("%r: DescribeProducers failed: %s", batch, error)
+                log.debug("%r: the inquiry failed: %s", batch, error)
                 if not error.retriable:
                     self._on_answer(queue, batch, None)
                     return
@@ -87,15 +134,73 @@ class LogInquiry:
             failures += 1
             await asyncio.sleep(self._backoff.wait(failures))
 
-    async def _producers(self, queue: PartitionQueue) -> list[ProducerState]:
+    async def _leader_of(self, queue: PartitionQueue) -> _Leader:
+        """Metadata of old brokers has no leader epoch; the leader itself knows it."""
         if queue.leader == NO_LEADER:
             raise NetworkException(f"{queue.topic}-{queue.partition} has no leader")
-        request = DescribeProducersRequest([TopicRequest(queue.topic, [queue.partition])])
-        response = await self._client.request(request, DescribeProducersResponse, node_id=queue.leader)
+        leader = _Leader(queue.topic, int(queue.partition), int(queue.leader), int(queue.leader_epoch))
+        return leader if leader.epoch >= 0 else leader._replace(epoch=(await self._end_of(leader)).leader_epoch)
+
+    async def _producers(self, leader: _Leader) -> list[ProducerState]:
+        request = DescribeProducersRequest([TopicRequest(leader.topic, [leader.partition])])
+        response = await self._client.request(request, DescribeProducersResponse, node_id=leader.node)
         for topic in response.topics:
             for partition in topic.partitions:
-                if (topic.name, partition.partition_index) == (queue.topic, queue.partition):
+                if (topic.name, partition.partition_index) == leader[:2]:
                     if partition.error_code != 0:
                         raise error_for(partition.error_code, partition.error_message or "")
                     return partition.active_producers
-        raise NetworkException(f"the answer leaves out {queue.topic}-{queue.partition}")
+        raise _left_out(leader)
+
+    async def _check_topic_id(self, leader: _Leader) -> None:
+        """UnknownTopicIdException if the leader may have answered for another log than the one known: requests that
+        name topics by name reach any. A broker knows the id of a topic before it has its log."""
+        request = MetadataRequest([MetadataRequestTopic(name=leader.topic)], allow_auto_topic_creation=False)
+        response = await self._client.request(request, MetadataResponse, node_id=leader.node)
+        for topic in response.topics:
+            if topic.name == leader.topic and topic.error_code == 0:
+                known = self._topics.get(leader.topic)
+                ids = topic.topic_id, NO_TOPIC_ID if known is None else known.topic_id
+                if known is None or (ids[0] != ids[1] and NO_TOPIC_ID not in ids):
+                    raise UnknownTopicIdException(f"{leader.topic} has been created anew")
+                return
+        raise _left_out(leader)
+
+    async def _committed(self, leader: _Leader, batch: ProducerBatch) -> None:
+        """Returns when the present end of the leader's log is committed, or the batch has ended."""
+        end = await self._log_end(leader)
+        waits = 0
+        while not batch.result.done() and (await self._end_of(leader)).offset < end:
+            waits += 1
+            await asyncio.sleep(self._backoff.wait(waits))
+
+    async def _log_end(self, leader: _Leader) -> int:
+        wanted = OffsetForLeaderPartition(leader.partition, leader.epoch, leader.epoch)
+        request = OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(leader.topic, [wanted])])
+        response = await self._client.request(request, OffsetForLeaderEpochResponse, node_id=leader.node)
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if (topic.topic, partition.partition) == leader[:2]:
+                    if partition.error_code != 0:
+                        raise error_for(partition.error_code, "")
+                    if partition.end_offset < 0:
+                        raise LeaderNotAvailableException(f"node {leader.node} does not know its leader epoch yet")
+                    return partition.end_offset
+        raise _left_out(leader)
+
+    async def _end_of(self, leader: _Leader) -> ListOffsetsPartitionResponse:
+        """Its high watermark, and its leader epoch."""
+        wanted = ListOffsetsPartition(leader.partition, leader.epoch, _LATEST)
+        request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(leader.topic, [wanted])])
+        response = await self._client.request(request, ListOffsetsResponse, node_id=leader.node)
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if (topic.name, partition.partition_index) == leader[:2]:
+                    if partition.error_code != 0:
+                        raise error_for(partition.error_code, "")
+                    return partition
+        raise _left_out(leader)
+
+
+def _left_out(leader: _Leader) -> NetworkException:
+    return NetworkException(f"the answer of node {leader.node} leaves out {leader.topic}-{leader.partition}")

@@ -33,6 +33,8 @@ class Consequence(Enum):
 
 _BY_WEIGHT = list(Consequence)
 
+_UNANSWERED = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT})
+
 PARTS = frozenset({ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT})
 """They add to a transaction, and are irrelevant once it is given up."""
 
@@ -123,6 +125,11 @@ def worst(api: ApiKey, codes: Iterable[int]) -> ErrorCode:
 def may_be_done(api: ApiKey, error: KafkaError) -> bool:
     """Whether the coordinator may have carried out the request, as there is no answer or no final one."""
     return consequence(api, error) in (Consequence.RETRY, Consequence.FIND_COORDINATOR)
+
+
+def may_arrive_late(api: ApiKey, error: KafkaError) -> bool:
+    """Whether the coordinator may receive this attempt to change a transaction after later requests."""
+    return (api in PARTS or api is ApiKey.END_TXN) and error.code in _UNANSWERED
 
 
 def is_forgotten(error: KafkaError) -> bool:

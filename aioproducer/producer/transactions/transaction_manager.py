@@ -20,7 +20,7 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES, PARTS, named, not_aborted
+from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES, PARTS, may_arrive_late, named, not_aborted
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.producer.transactions.offsets import Offsets, TransactionOffsets
 from aioproducer.producer.transactions.operation_slot import OperationSlot
@@ -256,6 +256,8 @@ class TransactionManager:
         what = verdict(api, error, self.status.state, knows=knows, asked_before=asked_before)
         if what is Verdict.ASK_AGAIN:
             self._asked_to_end |= api is ApiKey.END_TXN
+            if may_arrive_late(api, error):
+                self._ids.in_doubt = True  # under the same epoch it could take part in the next transaction, or end it
             return None
         if api in PARTS:
             self._ids.in_doubt = True  # an earlier attempt may have had an effect

@@ -187,9 +187,36 @@ class Chaos:
         self._trace("hold", partition, node, "in sync" if in_sync else "")
         self._cluster.hold_replica(topic.name, partition.index, node, in_sync=in_sync)
         await asyncio.sleep(self._random.expovariate(5))
-        if topic in self._cluster.topics and node in partition.held:
+        if topic not in self._cluster.topics or node not in partition.held:
+            return
+        if in_sync and node not in self._stopped and self._random.random() < 0.3:
+            self._elect(topic, partition, node)
+        else:
             self._trace("release", partition, node)
             self._cluster.release_replica(topic.name, partition.index, node)
+
+    def _elect(self, topic: Topic, partition: Partition, node: int) -> None:
+        """A replica in sync becomes the leader; it has copied the log up to the high watermark only.
+
+        With acks=all no record that is lost thereby was acknowledged. Markers are not lost, because a coordinator
+        waits for all replicas in sync to have them.
+        """
+        log = partition.log
+        lost = [batch for batch in log.batches() if batch.base_offset >= log.high_watermark]
+        if any(batch.is_control for batch in lost) or self._scenario.config.get("acks", "all") != "all":
+            lost = []
+        self._trace("elect", partition, node, len(lost))
+        if lost:
+            cut_off(partition, lost)
+        self._lead(topic, partition, node)
+
+    def _lead(self, topic: Topic, partition: Partition, node: int) -> None:
+        """The node becomes the leader, with the partition's log as it is now."""
+        partition.elect(NO_LEADER)  # ends requests that wait for replicas: another leader does not answer them
+        if node in partition.held:
+            self._cluster.release_replica(topic.name, partition.index, node)
+        self._cluster.alter_topic_configs(topic.name, {})  # the log follows its configs
+        self._cluster.move_leader(topic.name, partition.index, node)
 
     async def _truncate(self) -> None:
         chosen = self._any_partition()
@@ -205,9 +232,7 @@ class Chaos:
         for batch in lost:
             self.vanished.cut_off += found_in(topic, partition, batch.records())
         cut_off(partition, lost)
-        partition.elect(NO_LEADER)  # ends requests that wait for replicas: another leader does not answer them
-        self._cluster.alter_topic_configs(topic.name, {})  # the log follows its configs
-        self._cluster.move_leader(topic.name, partition.index, node)
+        self._lead(topic, partition, node)
 
     async def _delete_records(self) -> None:
         chosen = self._any_partition()

@@ -22,4 +22,4 @@ class Conditions:
     reset_drops_unread: bool = False
     """Whether a reset makes bytes unreadable that arrived before it, as on some systems."""
     dead_address: bool = False
-    """Whether names resolve first to an address on which nobody listens."""
+    """Whether names resolve first to an address without a listener."""

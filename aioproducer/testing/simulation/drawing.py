@@ -171,7 +171,7 @@ def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool, ampl
     else:
         impossible.add("coordinators")
     if ample:
-        # Once a log has lost its producer state, nobody can know whether a batch was there.
+        # Without its producer state, a log cannot show whether a batch was there.
         impossible |= {"truncation", "retention"} if old else {"truncation"}
     return {kind: rate for kind, rate in rates.items() if kind not in impossible}
 

@@ -183,7 +183,7 @@ class Endpoint:
         self._network.at(self._when(), end)
 
     def reset(self) -> None:
-        """Resets a connection that nobody accepts."""
+        """Resets a connection that is not accepted."""
         self.closed = True
         self._network.closed(self)
         self._network.at(self._when(), self.peer._get_reset)

@@ -15,6 +15,7 @@ from aioproducer.broker.state.transaction_metadata import TransactionMetadata, T
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.accumulator.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.describe_producers import DescribeProducersResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.endpoint import Endpoint
@@ -42,12 +43,12 @@ KINDS: Mapping[str, str] = {
     "coordinators": "coordinators of transactions and groups move, or are not ready",
     "restarts": "brokers stop and start again, maybe on another port",
     "upgrades": "brokers are replaced by some of newer and older releases",
-    "outages": "a broker cannot be reached for a while, nor reach anybody",
+    "outages": "a broker can neither be reached nor reach others for a while",
     "stalls": "the event loop is held up",
     "clock": "the clock that stamps records jumps",
     "recreate": "topics are deleted and created anew",
     "growth": "topics get more partitions, of which brokers may not have heard yet",
-    "replicas": "replicas leave those in sync, and come back",
+    "replicas": "replicas leave those in sync, come back, or are elected without what was not committed",
     "truncation": "replicas are elected that have not copied all, and what they lack is lost",
     "retention": "logs lose their beginning",
     "expiry": "brokers forget producers that have written nothing, or only old records, for long",
@@ -138,8 +139,8 @@ class SimulatedFaults(Faults, NetworkFaults):
     def __init__(self, random: Random, rates: Mapping[str, float], late: float, trace: Trace) -> None:
         self.over = False
         self.for_good = FOR_GOOD
-        self.never_late: frozenset[ApiKey] = frozenset()
-        """APIs whose requests are handled on arrival or never."""
+        self.may_read = True
+        """Whether the producers have Read on the topics, which DescribeProducers needs."""
         self.fatal = False
         """Whether the producers got an error that makes them unusable."""
         self.on_batch: Callable[[Partition, RecordBatch], object] = lambda partition, batch: None
@@ -210,7 +211,7 @@ class SimulatedFaults(Faults, NetworkFaults):
             return partial(self.releases.limit_response, request.node_id)
         if api_key == ApiKey.INIT_PRODUCER_ID and "epochs" in self._rates and not self.over:
             return partial(self._use_up_epochs, request)
-        return None
+        return _unauthorized if api_key == ApiKey.DESCRIBE_PRODUCERS and not self.may_read else None
 
     def _use_up_epochs(self, request: ReceivedRequest, response: InitProducerIdResponse) -> None:
         if response.error_code != ErrorCode.NONE:
@@ -235,9 +236,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         fault = RequestFault(
             unanswered=self.strikes("unanswered"),
             # A broker handles received requests within request.timeout.ms of the end of their connection.
-            handled_after=min(self._time(), 0.9 * self._late)
-            if self.strikes("queue") and api_key not in self.never_late
-            else 0.0,
+            handled_after=min(self._time(), 0.9 * self._late) if self.strikes("queue") else 0.0,
             answered_after=self._time() if self.strikes("late") else 0.0,
             garbage=self._garbage() if self.strikes("garbage") else None,
         )
@@ -356,3 +355,9 @@ class SimulatedFaults(Faults, NetworkFaults):
         if not known or known[-1] != now:
             known.append(now)
         return self._random.choice(known[-3:]) if self.strikes("metadata") else now
+
+
+def _unauthorized(response: DescribeProducersResponse) -> None:
+    for topic in response.topics:
+        for partition in topic.partitions:
+            partition.error_code, partition.active_producers = ErrorCode.TOPIC_AUTHORIZATION_FAILED, []

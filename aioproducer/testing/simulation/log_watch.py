@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from aioproducer.build_info import say_if_interpreted
 from aioproducer.testing.simulation.trace import Trace
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.workload import CallbackRaised
@@ -15,6 +16,7 @@ from aioproducer.testing.simulation.workload import CallbackRaised
 @contextmanager
 def watched_log(trace: Trace, violations: Violations) -> Iterator[None]:
     """Writes log records into the trace, and nowhere else. An exception that is only logged is a violation."""
+    say_if_interpreted()  # here, or it would be in the trace of a process's first run alone
     logger = logging.getLogger("aioproducer")
     handler = _LogWatch(trace, violations)
     propagate, level = logger.propagate, logger.level

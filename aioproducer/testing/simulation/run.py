@@ -122,7 +122,7 @@ class _Run:
         return 10 * (scenario.faults_until + longest) + max(records) * longest + 100
 
     def _takes_too_long(self) -> None:
-        raise Stuck("something is waited for that does not come")
+        raise Stuck("a wait never ends")
 
     def _clear_up(self) -> None:
         """Cleans up, so that no run, failed or not, affects the next one."""

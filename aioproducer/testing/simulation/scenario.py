@@ -122,14 +122,21 @@ class Scenario:
         return "growth" in self.rates or (anew and plan.partitions != configs["num.partitions"])
 
     @property
+    def may_read(self) -> bool:
+        """Whether producers have Read on the topics, without which a broker refuses their inquiries."""
+        return self.ample or stream(self.seed, "permissions").random() < 0.8
+
+    @property
+    def by_name(self) -> bool:
+        """Whether requests may name topics by name."""
+        return self.release.get(ApiKey.PRODUCE, FIRST_WITH_TOPIC_IDS) < FIRST_WITH_TOPIC_IDS or "upgrades" in self.rates
+
+    @property
     def mixes_logs(self) -> bool:
         """Requests name topics by name. While a topic is created anew, the first of two requests under way may reach
         the old log and the second the new one. With one request in flight this cannot happen.
         """
-        by_name = (
-            self.release.get(ApiKey.PRODUCE, FIRST_WITH_TOPIC_IDS) < FIRST_WITH_TOPIC_IDS or "upgrades" in self.rates
-        )
-        return "recreate" in self.rates and by_name and self.config["max_in_flight_requests_per_connection"] > 1
+        return "recreate" in self.rates and self.by_name and self.config["max_in_flight_requests_per_connection"] > 1
 
     @property
     def compacts(self) -> bool:

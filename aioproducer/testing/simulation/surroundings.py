@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check_end
 from aioproducer.testing.simulation.ledger import Ledger
@@ -49,13 +48,11 @@ class Surroundings:
             stream(seed, "faults"), scenario.rates, scenario.milliseconds("request_timeout_ms"), trace
         )
         faults.expiry = scenario.expiry
+        faults.may_read = scenario.may_read
         if scenario.ample:
             faults.for_good = 0.0
         faults.releases = Releases(scenario.release if upgrades else NEWEST, upgrades=upgrades)
         faults.on_too_new = partial(violations.add, "requests have versions that their broker supports")
-        if scenario.transaction_version < 2 or upgrades:
-            # With the first protocol a late request may affect the next transaction; the second one prevents that.
-            faults.never_late = frozenset({ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
         faults.on_batch = BatchWatch(violations)
         network = Network(stream(seed, "network"), scenario.conditions, faults, trace)
         network.watch = WireWatch(scenario, violations)

@@ -1,4 +1,4 @@
-"""Every transaction, and what the producer said became of it."""
+"""Every transaction, and its end as the producer reported it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Life:
     init_requested_at: float
     initialized_at: float | None = None
     closing: bool = False
-    """It is being closed, so anything that is asked of it may be refused."""
+    """It is being closed, so it may refuse any call."""
 
     def is_newer_than(self, other: Life) -> bool:
         """Whether it has taken over from the other, for sure."""

@@ -8,11 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import PackageNotFoundError, version
 
-from aioproducer import Severity
-from aioproducer.producer.accumulator import record_accumulator
+from aioproducer import Severity, __version__, compiled
 from aioproducer.spark.audit.summary import Summary
 from aioproducer.testing.transactions.bounces import Bounce
 from aioproducer.testing.transactions.journal import Entry, Journal, Outcome
@@ -146,9 +143,4 @@ def _counted(entries: Sequence[Entry]) -> list[str]:
 
 
 def _build() -> str:
-    try:
-        number = version("aioproducer")
-    except PackageNotFoundError:
-        number = "not installed, run from the checkout"
-    compiled = record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
-    return f"{number}, {'compiled' if compiled else 'interpreted'}"
+    return f"{__version__}, {'compiled' if compiled else 'interpreted'}"

@@ -230,6 +230,89 @@ def of_age(age_ms: int) -> ProducerBatch:
     return batch
 
 
+def test_a_batch_of_old_records_waits_for_attempts_that_may_still_arrive() -> None:
+    """Once the broker has forgotten the producer, it would append them again."""
+    ids = ProducerIds(patience=60.0)
+    ids.given(ProducerIdAndEpoch(7, 0))
+    sequences = known(ids)
+    first, old = of_age(0), of_age(REMEMBERED_MS + 1).max_timestamp
+    sequences.stamp(first, 0.0, NOW_MS)
+    first.arrives_until = 40.0
+    sequences.resolve(first)
+    assert sequences.may_drain_new(NOW_MS, 10.0, 10.0)
+    assert not sequences.may_drain_new(old, 10.0, 39.0)
+    assert sequences.may_drain_new(old, 10.0, 40.0)
+    assert sequences.may_drain_new(old, -21.0, 39.0), "it would expire"
+
+
+@pytest.mark.parametrize("end", ["unstamped", "given up"])
+def test_so_it_does_for_those_of_batches_that_are_not_in_the_log(end: str) -> None:
+    sequences = known(ids_of())
+    first, old = of_age(0), of_age(REMEMBERED_MS + 1).max_timestamp
+    sequences.stamp(first, 0.0, NOW_MS)
+    first.arrives_until, first.maybe_appended = 40.0, True
+    if end == "unstamped":
+        sequences.unstamp(first)
+    else:
+        sequences.abandon(first)
+    assert not sequences.may_drain_new(old, 10.0, 39.0)
+    assert sequences.may_drain_new(old, 10.0, 40.0)
+
+
+def test_those_set_aside_let_the_next_one_go_first_until_it_shows_where_they_are() -> None:
+    sequences = known(ids_of())
+    first, second, third = batches = of_age(0), of_age(0), of_age(0)
+    for batch in batches:
+        sequences.stamp(batch, 0.0, NOW_MS)
+        batch.maybe_appended = True
+    assert sequences.set_aside(first)
+    assert [sequences.is_lowest(one) for one in batches] == [False, True, False]
+    assert not sequences.proves_absence(second, 1.0), "the third may be in the log"
+    assert sequences.set_aside(second)
+    assert sequences.shown_by(third) == [first, second]
+    assert sequences.proves_absence(third, 1.0)
+    assert not sequences.set_aside(third), "nothing is behind it"
+    assert sequences.put_back()
+    assert not sequences.put_back()
+    assert [sequences.is_lowest(one) for one in batches] == [True, False, False]
+
+
+@pytest.mark.parametrize("why", ["by name", "a part"])
+def test_nothing_is_set_aside_that_the_next_batch_cannot_show(why: str) -> None:
+    sequences = known(ids_of())
+    batches = of_age(0), of_age(0)
+    for batch in batches:
+        sequences.stamp(batch, 0.0, NOW_MS)
+    sequences.by_name = why == "by name"
+    batches[0].reshaped = why == "a part"
+    assert not sequences.set_aside(batches[0])
+
+
+@pytest.mark.parametrize("in_known_log", [False, True])
+def test_by_name_a_batch_keeps_its_stamp_if_an_unknown_log_may_have_it(in_known_log: bool) -> None:
+    sequences = known(ids_of())
+    sequences.by_name = True
+    batches = of_age(0), of_age(0)
+    for batch in batches:
+        sequences.stamp(batch, 0.0, NOW_MS)
+        batch.maybe_appended = True
+    sequences.unstamp(batches[0], in_known_log=in_known_log)
+    assert batches[1].has_sequence() is not in_known_log
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_log_of_which_the_producer_did_not_know_may_lack_batches_before_others(by_name: bool) -> None:
+    sequences = known(ids_of())
+    before, after = of_age(0), of_age(0)
+    sequences.by_name = by_name
+    sequences.stamp(before, 0.0, NOW_MS)
+    assert not sequences.may_be_left_out(before)
+    sequences.log_is_new(proven=False)
+    sequences.stamp(after, 0.0, NOW_MS)
+    assert sequences.may_be_left_out(before) is by_name
+    assert not sequences.may_be_left_out(after)
+
+
 def test_behind_a_batch_of_old_records_nothing_goes_until_it_is_resolved() -> None:
     """Its broker may forget the producer right after it: ``producer.id.expiration.ms`` counts from timestamps."""
     sequences = known(ids_of())

@@ -13,11 +13,14 @@ from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.sender.log_inquiry import is_in_log
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import ProducerState
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.testing.simulation import truncation
 from tests.producer.broker_model import Partition, Request, states_of
 from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.test_transactions import a_cluster, committed, transactional
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
-from tests.support.scripted_broker import ScriptedCluster, drop, edited, error, never
+from tests.support.scripted_broker import Exchange, Held, ScriptedCluster, Step, drop, edited, error, never
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(30)]
 
@@ -91,6 +94,145 @@ async def test_what_the_leader_says_decides(*, appended: bool) -> None:
             assert all_memory_free(producer)
         assert cluster.values("t") == [b"first", b"a", b"b"]
         assert cluster.broker.count(ApiKey.DESCRIBE_PRODUCERS) == (2 if appended else 1)
+
+
+def behind(count: int) -> Step:
+    """The high watermark is so many records behind the end of the log."""
+
+    def edit(response: Any) -> None:
+        response.topics[0].partitions[0].offset -= count
+
+    return edited(edit)
+
+
+async def test_what_is_in_the_log_is_delivered_once_it_is_committed() -> None:
+    """Another leader may lack what only this one has."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        held = Held()
+        cluster.broker.script(ApiKey.LIST_OFFSETS, behind(1), behind(2), held)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5, retry_backoff_ms=1) as producer:
+            _ = await producer.send("t", b"first")
+            ended = asyncio.create_task(ambiguous(cluster, producer, appended=True))
+            await cluster.broker.until(lambda broker: bool(held.exchanges))
+            assert producer.metrics()["record-delivered-total"] == 1
+            held.release()
+            assert [one.offset for one in await ended] == [-1, -1]
+            assert producer.metrics()["record-delivered-total"] == 3
+        assert cluster.values("t") == [b"first", b"a", b"b"]
+
+
+async def test_a_leader_that_is_replaced_before_that_is_not_believed() -> None:
+    """Its successor has none of it, so the records are sent again."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+
+        async def cut_off(exchange: Exchange) -> None:
+            """The end of the log is lost with its leader; the node is the leader of another epoch now."""
+            truncation.cut_off(partition, list(partition.log.batches())[1:])
+            partition.elect(-1)
+            cluster.move_leader("t", 0, 0)
+            exchange.reply(exchange.handle())
+
+        partition = cluster.topic("t").partitions[0]
+        cluster.broker.script(ApiKey.LIST_OFFSETS, behind(1), cut_off)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5, retry_backoff_ms=1) as producer:
+            _ = await producer.send("t", b"first")
+            ended = await ambiguous(cluster, producer, appended=True)
+            assert [one.offset for one in ended] == [1, 2]
+        assert cluster.values("t") == [b"first", b"a", b"b"]
+
+
+async def test_by_name_another_log_may_answer() -> None:
+    """The leader's metadata shows another topic id than the producer's own: the producer learns of it first."""
+    async with ScriptedCluster(newest_versions={ApiKey.PRODUCE: 12}) as cluster:
+        cluster.create_topic("t", 1)
+
+        async def create_anew(exchange: Exchange) -> None:
+            """The topic is replaced; later batches of the producer are in its new log, and these two are not."""
+            described = exchange.handle()
+            cluster.delete_topic("t")
+            cluster.create_topic("t", 1)
+            exchange.reply(described)
+
+        cluster.broker.script(ApiKey.DESCRIBE_PRODUCERS, create_anew)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5, retry_backoff_ms=1) as producer:
+            _ = await producer.send("t", b"first")
+            ended = await ambiguous(cluster, producer, appended=True)
+            assert [one.offset for one in ended] == [0, 1]
+        assert cluster.values("t") == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("protocol", [1, 2])
+async def test_in_a_transaction_too_a_broker_that_has_restarted_is_asked(protocol: int) -> None:
+    """Its snapshot has the last batch only: it refuses those before, which are in the log."""
+
+    async def unanswered(exchange: Exchange) -> None:
+        exchange.handle()
+
+    async with a_cluster(protocol) as cluster, transactional(cluster, batch_size=1, linger_ms=0) as producer:
+        await producer.init_transactions()
+        async with producer.transaction():
+            _ = await producer.send("t", b"first", partition=0)
+            cluster.broker.script(ApiKey.PRODUCE, *[unanswered] * 3)
+            deliveries = [producer.send("t", value, partition=0) for value in (b"a", b"b", b"c")]
+            await cluster.broker.received(ApiKey.PRODUCE, 4)
+            cluster.log("t", 0).producer_state.retain(1)
+            cluster.broker.drop_connections()
+            ended = [await end_of(one) for one in deliveries]
+        assert [getattr(one, "offset", one) for one in ended] == [-1, -1, 3]
+        assert committed(cluster) == [b"first", b"a", b"b", b"c"]
+
+
+def unauthorized(response: Any) -> None:
+    response.topics[0].partitions[0].error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize("appended", [0, 1, 3])
+async def test_without_the_permission_to_ask_the_last_batch_shows_where_those_before_it_are(appended: int) -> None:
+    """A broker recognises the last batch that it has, after a restart as well, and refuses the others."""
+
+    async def unanswered(exchange: Exchange) -> None:
+        if values(exchange)[0] < b"abc"[appended:][:1] or appended == 3:
+            exchange.handle()
+
+    def values(exchange: Exchange) -> list[bytes]:
+        records = exchange.request.topic_data[0].partition_data[0].records
+        return [record.value or b"" for record in RecordBatch(bytearray(records)).records()]
+
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.always(ApiKey.DESCRIBE_PRODUCERS, edited(unauthorized))
+        config = {"linger_ms": 0, "batch_size": 1, "retry_backoff_ms": 1}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.send("t", b"first")
+            refused = [error(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)] * (3 if appended == 0 else 0)
+            cluster.broker.script(ApiKey.PRODUCE, *[unanswered] * 3, *refused)
+            deliveries = [producer.send("t", value) for value in (b"a", b"b", b"c")]
+            await cluster.broker.received(ApiKey.PRODUCE, 4)
+            cluster.log("t", 0).producer_state.retain(1)
+            cluster.broker.drop_connections()
+            ended = [await end_of(one) for one in deliveries]
+            assert all_memory_free(producer)
+        known = {0: [1, 2, 3], 1: [1, 2, 3], 3: [-1, -1, 3]}[appended]
+        assert [getattr(one, "offset", one) for one in ended] == known
+        assert cluster.values("t") == [b"first", b"a", b"b", b"c"]
+
+
+async def test_if_nothing_shows_it_the_outcome_is_unknown() -> None:
+    """The parts of a batch are not recognised."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.always(ApiKey.DESCRIBE_PRODUCERS, edited(unauthorized))
+        async with make_producer(
+            cluster.bootstrap_servers, linger_ms=5, retry_backoff_ms=1, request_timeout_ms=200
+        ) as producer:
+            _ = await producer.send("t", b"first")
+            for one in await ambiguous(cluster, producer, appended=True):
+                assert isinstance(one, DeliveryError)
+                assert one.outcome is Outcome.UNKNOWN
+            assert (await producer.send("t", b"next")).offset == 3
+        assert cluster.values("t") == [b"first", b"a", b"b", b"next"]
 
 
 def not_leader(response: Any) -> None:

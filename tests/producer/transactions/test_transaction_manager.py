@@ -23,7 +23,7 @@ from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, c
 from tests.support.inside import manager_of, sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of
-from tests.support.scripted_broker import Exchange, Held, ScriptedCluster, Step, answer, drop, edited, error
+from tests.support.scripted_broker import Drop, Exchange, Held, ScriptedCluster, Step, answer, drop, edited, error
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
@@ -181,6 +181,38 @@ class TestFirstProtocol:
             await producer.abort_transaction()
             await goes_on(cluster, producer)
             assert cluster.broker.count(ApiKey.INIT_PRODUCER_ID) == 1
+
+    @pytest.mark.parametrize("committed_first", [False, True])
+    async def test_an_end_that_arrives_late_does_not_end_the_next_transaction(self, committed_first: bool) -> None:
+        late: list[Exchange] = []
+
+        async def lost(exchange: Exchange) -> None:
+            late.append(exchange)
+            raise Drop
+
+        async with a_cluster(1) as cluster, transactional(cluster) as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            await producer.send("t", b"a", partition=0)
+            cluster.broker.script(ApiKey.END_TXN, lost)
+            await (producer.commit_transaction() if committed_first else producer.abort_transaction())
+            await producer.begin_transaction()
+            await producer.send("t", b"b", partition=0)
+            assert late.pop().handle().error_code in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+            await producer.send("t", b"c", partition=1)
+            await (producer.abort_transaction() if committed_first else producer.commit_transaction())
+            assert sorted(filter(None, committed(cluster))) == ([b"a"] if committed_first else [b"b", b"c"])
+            assert all_stable(cluster)
+
+    async def test_a_batch_that_arrives_late_does_not_come_before_the_next_transaction(self) -> None:
+        async with a_cluster(1) as cluster, transactional(cluster) as producer:
+            await producer.init_transactions()
+            cluster.broker.script(ApiKey.PRODUCE, drop())
+            async with producer.transaction():
+                _ = producer.send("t", b"a", partition=0)
+            assert cluster.broker.count(ApiKey.INIT_PRODUCER_ID) == 2
+            await goes_on(cluster, producer)
+            assert cluster.broker.count(ApiKey.INIT_PRODUCER_ID) == 2
 
     async def test_the_first_partition_of_a_transaction_waits_but_little_for_the_end_of_the_last(self) -> None:
         slow: dict[str, Any] = {"retry_backoff_ms": 60_000, "retry_backoff_max_ms": 60_000}

@@ -266,5 +266,5 @@ def near_the_end_of_sequences(scenario: Scenario) -> Scenario | None:
 
 
 def with_a_dead_address(scenario: Scenario) -> Scenario:
-    """The name of the brokers also has an address on which nobody listens."""
+    """The name of the brokers also has an address without a listener."""
     return replace(scenario, conditions=replace(scenario.conditions, dead_address=True))

@@ -72,7 +72,7 @@ def test_no_more_than_the_window_is_under_way() -> None:
         assert not client.writable()
         assert send(client, b"abc") == 0
         await asyncio.sleep(0.025)
-        assert not client.writable(), "it has arrived, and nobody has read it"
+        assert not client.writable(), "it has arrived, and is not read yet"
         server.receive(4)
         assert client.writable()
         assert send(client, b"abcdef") == 4
@@ -139,7 +139,7 @@ def test_bytes_for_an_end_that_is_closed_reset_the_connection() -> None:
         server.close()
         await asyncio.sleep(0.1)
         assert client.at_eof()
-        assert send(client, b"too late") == 8, "nobody knows yet"
+        assert send(client, b"too late") == 8, "the reset has not arrived yet"
         await asyncio.sleep(0.1)
         with pytest.raises(BrokenPipeError):
             send(client, b"more")
@@ -186,7 +186,7 @@ def test_a_reset_may_drop_what_has_arrived(drops: bool) -> None:
     world.run(work)
 
 
-def test_an_end_nobody_takes_is_reset() -> None:
+def test_an_end_that_is_not_accepted_is_reset() -> None:
     world = World(conditions=EXACT)
 
     async def work() -> None:

@@ -287,13 +287,6 @@ def test_a_coordinator_that_has_committed_does_not_demand_an_abort() -> None:
     assert codes == possible - {ErrorCode.TRANSACTION_ABORTABLE}
 
 
-def test_some_requests_are_never_late() -> None:
-    faults = make("queue")
-    faults.never_late = frozenset({ApiKey.END_TXN})
-    assert faults.on_request(received(ApiKey.END_TXN)) is None
-    assert faults.on_request(received(ApiKey.ADD_PARTITIONS_TO_TXN)) is not None
-
-
 def test_metadata_may_be_old_news(partition: Partition) -> None:
     faults = make("metadata")
     for epoch in range(5):

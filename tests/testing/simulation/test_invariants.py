@@ -324,13 +324,25 @@ def test_a_record_that_was_deleted_counts_as_a_copy() -> None:
 
 def test_a_gap_that_nothing_made() -> None:
     for cause, promises in (
-        ([], ["no batch is lost to a gap that nothing made"]),
+        ([], ["no batch is lost to a gap without a cause"]),
         ([TimeoutException("late")], []),
     ):
         history = History(rates=FAULTS)
         for error in [*cause, OutOfOrderSequenceException("a gap")]:
             history.ends(history.sent(), failure(error))
         assert found(history) == promises
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("outcome", [Outcome.UNKNOWN, Outcome.NOT_SENT])
+def test_a_log_that_may_not_be_asked_explains_an_unknown_outcome_by_name(by_name: bool, outcome: Outcome) -> None:
+    history = History(rates=FAULTS)
+    without_read = next(seed for seed in range(100) if not replace(history.scenario, seed=seed).may_read)
+    release: dict[int, int] = {ApiKey.PRODUCE: 12} if by_name else {}
+    history.scenario = replace(history.scenario, seed=without_read, release=release)
+    history.ends(history.sent(), failure(OutOfOrderSequenceException("a gap"), outcome))
+    explained = by_name and outcome is Outcome.UNKNOWN
+    assert found(history) == ([] if explained else ["no batch is lost to a gap without a cause"])
 
 
 # Without faults

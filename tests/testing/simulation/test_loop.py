@@ -184,7 +184,7 @@ def test_names_have_addresses_that_stay() -> None:
     assert world.run(look_up) == ["10.0.1.1", "10.0.1.2", "10.0.1.1", "127.0.0.1"]
 
 
-def test_a_task_that_nobody_holds_is_collected() -> None:
+def test_a_task_without_references_is_collected() -> None:
     world = World(collects=True)
     errors: list[str] = []
     world.loop.set_exception_handler(lambda loop, context: errors.append(context["message"]))

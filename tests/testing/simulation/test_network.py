@@ -74,7 +74,7 @@ def test_connections_that_are_not_made(fate: Fate, error: type[OSError], number:
     world.run(work)
 
 
-def test_where_nobody_listens_the_connection_is_refused() -> None:
+def test_without_a_listener_the_connection_is_refused() -> None:
     world = World()
 
     async def work() -> None:
@@ -203,7 +203,7 @@ def test_which_socket_is_found_ready_first_is_the_seeds() -> None:
     assert len(orders) > 5
 
 
-def test_a_name_may_have_an_address_where_nobody_listens() -> None:
+def test_a_name_may_have_an_address_without_a_listener() -> None:
     world = World(conditions=replace(EXACT, dead_address=True))
 
     async def work() -> None:

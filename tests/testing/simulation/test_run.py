@@ -102,7 +102,7 @@ def test_a_hang_ends_the_run_and_names_the_waiting_tasks(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Work, "run", wait)
     (violation,) = play(CALM[0]).violations
-    assert violation.startswith("something is waited for that does not come: ")
+    assert violation.startswith("a wait never ends: ")
     assert "work 0: _Run._work (run.py:" in violation
     assert "wait (test_run.py:" in violation
 

@@ -5,7 +5,7 @@ import asyncio
 from .simulated import World, connect, serve
 
 
-def test_closed_it_accepts_nobody_and_keeps_its_connections() -> None:
+def test_closed_it_accepts_nothing_and_keeps_its_connections() -> None:
     world = World()
 
     async def work() -> None:
