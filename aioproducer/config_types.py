@@ -625,3 +625,139 @@ class ReaderOptions(RetryingOptions, total=False):
 
     ``isolation.level``: one of read_uncommitted, read_committed. Default: read_uncommitted.
     """
+
+
+class RegistryOptions(TypedDict, total=False):
+    """What the client of a schema registry may be given: ``SchemaRegistryClient(url, **options)``."""
+
+    max_retries: int
+    """How often all URLs are asked again before a request fails, after a back-off.
+
+    ``max.retries``: at least 0. Default: 3.
+    """
+
+    retries_wait_ms: int
+    """Wait before the first retry; doubles with each further one.
+
+    ``retries.wait.ms``: milliseconds, at least 0. Default: 1000.
+    """
+
+    retries_max_wait_ms: int
+    """Longest wait before a retry.
+
+    ``retries.max.wait.ms``: milliseconds, at least 0. Default: 20000.
+    """
+
+    http_connect_timeout_ms: int
+    """How long connecting to one URL may take.
+
+    ``http.connect.timeout.ms``: milliseconds, at least 1. Default: 10000.
+    """
+
+    http_read_timeout_ms: int
+    """How long one URL may take to answer, once it is connected.
+
+    ``http.read.timeout.ms``: milliseconds, at least 1. Default: 10000.
+    """
+
+    basic_auth_user_info: str | Password | None
+    """user:password for HTTP basic authentication; a URL may have it, too.
+
+    ``basic.auth.user.info``. Default: None.
+    """
+
+    bearer_auth_token: str | Password | None
+    """A token for HTTP bearer authentication.
+
+    ``bearer.auth.token``. Default: None.
+    """
+
+    bearer_auth_token_provider: TokenProviderLike | None
+    """Gets tokens, as sasl.oauth.token.provider does for brokers.
+
+    ``bearer.auth.token.provider``: a callable, or an object with a method token. Default: None.
+    """
+
+    bearer_auth_issuer_endpoint_url: str | None
+    """The token endpoint of an identity provider that gives tokens (OAuth).
+
+    ``bearer.auth.issuer.endpoint.url``: non-empty. Default: None.
+    """
+
+    bearer_auth_client_id: str | None
+    """What the identity provider knows this client by.
+
+    ``bearer.auth.client.id``: non-empty. Default: None.
+    """
+
+    bearer_auth_client_secret: str | Password | None
+    """The secret that goes with it.
+
+    ``bearer.auth.client.secret``. Default: None.
+    """
+
+    bearer_auth_scope: str | None
+    """The scope that tokens are requested for.
+
+    ``bearer.auth.scope``: non-empty. Default: None.
+    """
+
+    bearer_auth_logical_cluster: str | None
+    """The registry's logical cluster in Confluent Cloud, with a bearer token.
+
+    ``bearer.auth.logical.cluster``: non-empty. Default: None.
+    """
+
+    bearer_auth_identity_pool_id: str | None
+    """The identity pool in Confluent Cloud, with a bearer token.
+
+    ``bearer.auth.identity.pool.id``: non-empty. Default: None.
+    """
+
+    ssl_truststore_location: str | None
+    """A PEM file with the authorities to trust; the system's without one.
+
+    ``ssl.truststore.location``: non-empty. Default: None.
+    """
+
+    ssl_truststore_certificates: str | Password | None
+    """The same in PEM, instead of a file.
+
+    ``ssl.truststore.certificates``. Default: None.
+    """
+
+    ssl_keystore_location: str | None
+    """A PEM file with this client's key and certificate (mTLS).
+
+    ``ssl.keystore.location``: non-empty. Default: None.
+    """
+
+    ssl_keystore_key: str | Password | None
+    """The key in PEM, instead of a file, with ssl.keystore.certificate.chain.
+
+    ``ssl.keystore.key``. Default: None.
+    """
+
+    ssl_keystore_certificate_chain: str | Password | None
+    """The certificate in PEM, with those that certify it.
+
+    ``ssl.keystore.certificate.chain``. Default: None.
+    """
+
+    ssl_key_password: str | Password | None
+    """Opens the key if it is encrypted.
+
+    ``ssl.key.password``. Default: None.
+    """
+
+    ssl_endpoint_identification_algorithm: Literal["https", ""]
+    """Whether the certificate of the registry must be for the host in the URL; empty: not.
+
+    ``ssl.endpoint.identification.algorithm``: one of https, . Default: https.
+    """
+
+    ssl_context: SSLContext | None
+    """Used as it is, instead of all other ssl configs.
+
+    ``ssl.context``: an ssl.SSLContext. Default: None.
+    """

@@ -14,6 +14,7 @@ from aioproducer.configs.config_def import ConfigKey, Type, table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.net.retrying_client import RetryingConfig
 from aioproducer.reader import ReaderConfig
+from aioproducer.schema_registry.registry_config import RegistryConfig
 
 TARGET = Path(__file__).parent.parent / "aioproducer" / "config_types.py"
 WIDTH = 120
@@ -32,8 +33,8 @@ from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, R
 from aioproducer.security.password import Password
 '''
 
-NAMED_BY_THE_CALL = {"key.serializer", "value.serializer"}
-"""Parameters of their own, because the types of the producer follow from them."""
+NAMED_BY_THE_CALL = {"key.serializer", "value.serializer", "schema.registry.url"}
+"""Parameters of their own: the types of the producer follow from the serializers."""
 
 TYPES = {
     Type.BOOLEAN: "bool",
@@ -46,6 +47,7 @@ TYPES = {
     Type.PASSWORD: "str | Password",
 }
 OBJECTS = {
+    "bearer.auth.token.provider": "TokenProviderLike",
     "interceptor.classes": "InterceptorLike | Sequence[InterceptorLike]",
     "metric.reporters": "ReporterLike | Sequence[ReporterLike]",
     "partitioner.class": "PartitionerLike",
@@ -143,6 +145,12 @@ def module() -> str:
                 "RetryingOptions",
                 "What a reader may be given: ``PartitionReader(servers, topic, partition, **options)``.",
                 more(table(ReaderConfig), retrying),
+            ),
+            typed_dict(
+                "RegistryOptions",
+                "TypedDict",
+                "What the client of a schema registry may be given: ``SchemaRegistryClient(url, **options)``.",
+                more(table(RegistryConfig), {}),
             ),
         ]
     )

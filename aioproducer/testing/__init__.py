@@ -29,7 +29,9 @@ used. The files:
     kafka_tools.py       Kafka's command line tools
     kafka_tool_run.py    one run of a tool
     kafka_output.py      parses the output of the tools
+    jvm_server.py        servers of other projects
     keycloak.py          a real identity provider
+    apicurio.py          a real schema registry
     process_guard.py     child processes that cannot outlive this one
     delivered.py         checks that every record was delivered once and in order
     slow_line.py         a proxy that delays every byte

@@ -1,4 +1,4 @@
-"""Requests to identity providers, bounded in time and size."""
+"""Requests to identity providers and schema registries, bounded in time and size."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ async def ask(
     limits: HttpLimits,
     context: ssl.SSLContext,
     form: Mapping[str, str] | None = None,
+    content: bytes | None = None,
 ) -> HttpAnswer:
     """Makes one request on a connection of its own, and follows no redirect: it may carry a secret.
 
-    Raises :class:`HttpFailed`.
+    The body is a ``form``, or ``content`` as it is. Raises :class:`HttpFailed`.
     """
     library = httpx()
     timeout = library.Timeout(limits.read, connect=limits.connect)
@@ -60,7 +61,7 @@ async def ask(
     try:
         async with (
             library.AsyncClient(timeout=timeout, verify=context, follow_redirects=False) as client,
-            client.stream(method, url, headers=sent, data=form) as response,
+            client.stream(method, url, headers=sent, data=form, content=content) as response,
         ):
             async for piece in response.aiter_raw():
                 body += piece

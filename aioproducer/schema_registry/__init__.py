@@ -1,0 +1,96 @@
+"""Schema registries with Confluent's API: their client, and serializers for Avro, JSON Schema and Protobuf.
+
+    from aioproducer.schema_registry import AvroSerializer, SchemaRegistryClient
+
+    registry = SchemaRegistryClient("https://registry:8081")
+    KafkaProducer(value_serializer=AvroSerializer(registry, Order), …)
+
+``docs/schema-registry.md`` explains them. Each needs an extra, and each name is imported only when it is used. It uses
+the public package alone. The files:
+
+    registry_client.py       asks the registry, and remembers what cannot change
+    registry_config.py       the client's configs
+    registry_credentials.py  who the client is
+    registry_requests.py     requests, failover, retries, and errors in plain words
+    single_flight.py         one request for all who want the same
+    schema.py                schemas and references
+    subject_names.py         subject.name.strategy
+    wire_format.py           what comes before the data
+    serializer.py, deserializer.py   what all formats share
+    avro.py                  Avro
+    avro_models.py           Avro schemas of dataclasses and pydantic models
+    avro_differences.py      what differs between two Avro schemas
+    json_schema.py           JSON Schema
+    protobuf.py              Protobuf
+    errors.py                what goes wrong
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aioproducer.schema_registry.avro import AvroDeserializer, AvroSerializer
+    from aioproducer.schema_registry.avro_models import AvroType, avro_schema
+    from aioproducer.schema_registry.errors import (
+        IncompatibleSchemaException,
+        InvalidSchemaException,
+        SchemaNotFoundException,
+        SchemaRegistryAuthenticationException,
+        SchemaRegistryException,
+        SchemaRegistryUnavailableException,
+    )
+    from aioproducer.schema_registry.json_schema import JsonSchemaDeserializer, JsonSchemaSerializer
+    from aioproducer.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
+    from aioproducer.schema_registry.registry_client import SchemaRegistryClient
+    from aioproducer.schema_registry.schema import RegisteredSchema, Schema, SchemaReference
+
+_HOMES = {
+    "AvroDeserializer": "avro",
+    "AvroSerializer": "avro",
+    "AvroType": "avro_models",
+    "IncompatibleSchemaException": "errors",
+    "InvalidSchemaException": "errors",
+    "JsonSchemaDeserializer": "json_schema",
+    "JsonSchemaSerializer": "json_schema",
+    "ProtobufDeserializer": "protobuf",
+    "ProtobufSerializer": "protobuf",
+    "RegisteredSchema": "schema",
+    "Schema": "schema",
+    "SchemaNotFoundException": "errors",
+    "SchemaReference": "schema",
+    "SchemaRegistryAuthenticationException": "errors",
+    "SchemaRegistryClient": "registry_client",
+    "SchemaRegistryException": "errors",
+    "SchemaRegistryUnavailableException": "errors",
+    "avro_schema": "avro_models",
+}
+
+__all__ = [
+    "AvroDeserializer",
+    "AvroSerializer",
+    "AvroType",
+    "IncompatibleSchemaException",
+    "InvalidSchemaException",
+    "JsonSchemaDeserializer",
+    "JsonSchemaSerializer",
+    "ProtobufDeserializer",
+    "ProtobufSerializer",
+    "RegisteredSchema",
+    "Schema",
+    "SchemaNotFoundException",
+    "SchemaReference",
+    "SchemaRegistryAuthenticationException",
+    "SchemaRegistryClient",
+    "SchemaRegistryException",
+    "SchemaRegistryUnavailableException",
+    "avro_schema",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
