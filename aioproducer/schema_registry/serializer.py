@@ -35,8 +35,8 @@ class SerializerOptions(TypedDict, total=False):
     """The registry compares and stores schemas in a normal form. Default: false."""
 
     subject_name_strategy: SubjectNameStrategyLike
-    """How subjects are named: ``TopicNameStrategy`` (the default), ``RecordNameStrategy``, ``TopicRecordNameStrategy``, or
-    a callable ``(topic, is_key, record_name) -> subject``."""
+    """How subjects are named: ``TopicNameStrategy``, which is the default, ``RecordNameStrategy``,
+    ``TopicRecordNameStrategy``, or a callable ``(topic, is_key, record_name) -> subject``."""
 
 
 class SchemaSerializer(ABC, Generic[D]):

@@ -64,15 +64,13 @@ async def test_references_are_read(fake: FakeRegistry, registry: SchemaRegistryC
 async def test_what_is_not_there(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
     with pytest.raises(SchemaNotFoundException, match="'a' has no version 5"):
         await registry.get_version("a", 5)
-    with pytest.raises(
-        SchemaNotFoundException, match="no version of 'a'.*40401|no version of 'a'.*not found"
-    ) as failed:
+    with pytest.raises(SchemaNotFoundException, match=r"no version of 'a'.*Subject 'a' not found") as failed:
         await registry.lookup_schema("a", INT)
     assert failed.value.error_code == 40401
     with pytest.raises(SchemaNotFoundException, match="/schemas/ids/9"):
         await registry.get_schema(9)
     await registry.register_schema("a", INT)
-    assert await registry.lookup_schema("a", INT)  # a failure is not cached
+    assert (await registry.lookup_schema("a", INT)).id == 1  # a failure is not cached
 
 
 async def test_the_cache_is_bounded(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
@@ -87,7 +85,7 @@ async def test_the_cache_is_bounded(fake: FakeRegistry, registry: SchemaRegistry
 
 async def test_an_invalid_schema(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
     fake.failing = lambda method, path: (422, {"error_code": 42201, "message": "Invalid AVRO schema"})
-    with pytest.raises(InvalidSchemaException, match="the schema of 'a' was not registered.*Invalid AVRO schema"):
+    with pytest.raises(InvalidSchemaException, match=r"the schema of 'a' was not registered.*Invalid AVRO schema"):
         await registry.register_schema("a", INT)
 
 

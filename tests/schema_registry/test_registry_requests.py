@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from aioproducer.errors import TokenUnavailableException
 from aioproducer.schema_registry import (
     SchemaNotFoundException,
     SchemaRegistryAuthenticationException,
@@ -68,7 +67,7 @@ async def test_after_all_retries_it_is_unavailable(fake: FakeRegistry, caplog: p
 
 
 async def test_nobody_is_there() -> None:
-    with pytest.raises(SchemaRegistryUnavailableException, match="127.0.0.1:1/subjects cannot be asked"):
+    with pytest.raises(SchemaRegistryUnavailableException, match="1/subjects cannot be asked"):
         await client(NOBODY).get_subjects()
 
 
@@ -104,7 +103,7 @@ async def server(handle: Callable[[asyncio.StreamWriter], Awaitable[object]]) ->
         ended.set()
 
     async with await asyncio.start_server(run, "127.0.0.1", 0) as listening:
-        yield "http://127.0.0.1:{}".format(listening.sockets[0].getsockname()[1])
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         await ended.wait()
 
 
@@ -287,9 +286,9 @@ class TestOAuth:
 
     async def test_a_provider_that_is_down(self, fake: FakeRegistry) -> None:
         down = {"bearer_auth_issuer_endpoint_url": "http://127.0.0.1:1/token", "bearer_auth_client_id": "a"}
-        with pytest.raises(SchemaRegistryUnavailableException, match="the identity provider http://127.0.0.1:1/token"):
+        with pytest.raises(SchemaRegistryUnavailableException, match="the identity provider http://127"):
             await client(fake.url, **down, bearer_auth_client_secret="planted").get_subjects()
-        assert issubclass(TokenUnavailableException, Exception)
+        assert fake.requests == []
 
 
 @pytest.fixture(scope="module")

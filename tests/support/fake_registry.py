@@ -16,8 +16,10 @@ Answer = tuple[int, Any]
 
 
 class FakeRegistry:
-    """``failing`` replaces answers while it is set, unless it returns None. ``requests`` are all that came: method, path
-    with query, headers in lower case, JSON."""
+    """``failing`` replaces answers, unless it returns None.
+
+    ``requests`` are all that came: method, path with query, headers in lower case, JSON.
+    """
 
     def __init__(self, server: ThreadingHTTPServer, scheme: str) -> None:
         self._server = server
