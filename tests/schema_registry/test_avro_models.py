@@ -229,7 +229,7 @@ def model(kind: Any, name: str = "Model") -> Any:
         (Decimal, "a Decimal of unknown size"),
         (Literal["a", 1], "literals of several types"),
         (Enum("Odd", {"a-b": 1}), "'a-b' of Odd is no symbol"),
-        (Annotated[Union[model(int, "Twin"), model(str, "Twin")], "x"], "the same name in Avro, Twin"),  # type: ignore[misc] # noqa: UP007
+        (Annotated[Union[model(int, "Twin"), model(str, "Twin")], "x"], "the same name in Avro, Twin"),  # noqa: UP007
     ],
 )
 def test_what_has_no_schema(kind: Any, said: str) -> None:

@@ -80,10 +80,13 @@ for topic in ("avro", "protobuf", "framed"):
     names[topic].write.format("aioproducer").options(**options, topic=topic).mode("append").save()
 read = session.read.format("aioproducer").options(**options, subscribe="avro").load()
 of_protobuf = session.read.format("aioproducer").options(**options, subscribe="protobuf").load()
+of_serializer = session.read.format("aioproducer").options(**options, subscribe="serialized").load()
+payload = F.substring("value", 6, 2**31 - 1)
 frames = {
     "avro": read.select(from_avro("value", schema).alias("order")).select("order.*"),
     "protobuf": of_protobuf.select("value").mapInArrow(names["parsed"], "id long, item string"),
     "framed": names["unframed"].select("order.*"),
+    "serialized": of_serializer.select(from_avro(payload, schema).alias("order")).select("order.*"),
 }
 found = {name: sorted(list(row) for row in frame.collect()) for name, frame in frames.items()}
 heads = names["read"].selectExpr("hex(substring(value, 1, 5)) AS head").distinct()
