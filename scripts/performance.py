@@ -4,6 +4,7 @@ have left in benchmarks/measured/.
 python -m benchmarks --json benchmarks/measured/comparison.json
 python -m benchmarks curves --json benchmarks/measured/curves.json
 python -m benchmarks encode --json benchmarks/measured/encode.json
+python -m benchmarks schemas --json benchmarks/measured/schemas.json
 python -m benchmarks linger --json benchmarks/measured/linger.json
 python -m benchmarks spark --json benchmarks/measured/spark.json
 python -m benchmarks audit --json benchmarks/measured/audit.json
@@ -20,7 +21,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
-from benchmarks import audit, broker, connections, encode, linger, results, services, spark
+from benchmarks import audit, broker, connections, encode, linger, results, schemas, services, spark
 from benchmarks.case import Case
 from benchmarks.curves import Curves
 from benchmarks.environment import Environment
@@ -147,6 +148,7 @@ class Measured(NamedTuple):
     comparison: Report
     along: Curves
     encoded: encode.Report
+    serialized: schemas.Report
     awaited: linger.Report
     sunk: spark.Report
     audited: audit.Report
@@ -160,6 +162,7 @@ class Measured(NamedTuple):
             Report.from_json(results.read(MEASURED / "comparison.json")),
             Curves.from_json(results.read(MEASURED / "curves.json")),
             results.read_as(encode.Report, MEASURED / "encode.json"),
+            results.read_as(schemas.Report, MEASURED / "schemas.json"),
             results.read_as(linger.Report, MEASURED / "linger.json"),
             results.read_as(spark.Report, MEASURED / "spark.json"),
             results.read_as(audit.Report, MEASURED / "audit.json"),
@@ -180,6 +183,7 @@ class Measured(NamedTuple):
             "works": lambda: works(comparison),
             "curves": lambda: curves(self.along),
             "encode": lambda: alone(self.encoded),
+            "schemas": lambda: alone(self.serialized),
             "linger": lambda: alone(self.awaited),
             "spark": lambda: alone(self.sunk),
             "audit": lambda: alone(self.audited),

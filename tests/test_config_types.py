@@ -10,14 +10,16 @@ import pytest
 
 from aioproducer import ProducerInterceptor
 from aioproducer.admin import AdminConfig
-from aioproducer.config_types import AdminConfigs, ProducerConfigs, ReaderOptions
+from aioproducer.config_types import AdminConfigs, ProducerConfigs, ReaderOptions, RegistryOptions
 from aioproducer.configs.config_def import ConfigKey, checked, table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.reader import ReaderConfig
+from aioproducer.schema_registry.registry_config import RegistryConfig
 from aioproducer.security.oauth.settings import RETRIEVERS
 from aioproducer.security.password import Password
 
 EXAMPLES: dict[str, list[Any]] = {
+    "bearer.auth.token.provider": [print, "aioproducer.OAuthBearerToken"],
     "interceptor.classes": [ProducerInterceptor, [ProducerInterceptor(), print], "aioproducer.ProducerInterceptor"],
     "metric.reporters": ["aioproducer.metrics_topic.MetricsTopicReporter"],
     "partitioner.class": ["aioproducer.RoundRobinPartitioner", max],
@@ -41,6 +43,7 @@ def keys(config_class: type[Any], *without: str) -> set[str]:
         (ProducerConfigs, keys(ProducerConfig, "key_serializer", "value_serializer")),
         (AdminConfigs, keys(AdminConfig)),
         (ReaderOptions, keys(ReaderConfig, "bootstrap_servers")),
+        (RegistryOptions, keys(RegistryConfig, "schema_registry_url")),
     ],
 )
 def test_every_config_is_there(types: type[Any], names: set[str]) -> None:
@@ -72,7 +75,10 @@ def values_of(hint: Any, row: ConfigKey) -> list[Any]:
     return values[hint]
 
 
-@pytest.mark.parametrize(("types", "config_class"), [(ProducerConfigs, ProducerConfig), (ReaderOptions, ReaderConfig)])
+@pytest.mark.parametrize(
+    ("types", "config_class"),
+    [(ProducerConfigs, ProducerConfig), (ReaderOptions, ReaderConfig), (RegistryOptions, RegistryConfig)],
+)
 def test_what_has_the_type_is_accepted(types: type[Any], config_class: type[Any]) -> None:
     rows = table(config_class)
     for name, hint in get_type_hints(types).items():

@@ -29,8 +29,8 @@ _KNOWN = ("google/protobuf/", "google/type/", "confluent/")
 class ProtobufSerializer(SchemaSerializer[M], Generic[M]):
     """Writes messages of the class ``message``.
 
-    Its file is registered, and each file that it imports under the subject of its path. Registries of Confluent's keep
-    the files as text; they are sent as a FileDescriptorProto in base64, which Confluent's own clients do as well.
+    Its file is registered, and each file that it imports under the subject of its path, as a FileDescriptorProto in
+    base64.
     """
 
     schema_type = "PROTOBUF"

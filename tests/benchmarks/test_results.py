@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import alone, audit, broker, connections, encode, results, services, spark
+from benchmarks import alone, audit, broker, connections, encode, results, schemas, services, spark
 from benchmarks.broker_start import Start
 from benchmarks.case import Case, Done
 from benchmarks.curve_works import AXES
@@ -67,6 +67,7 @@ ALONE = [
     ),
     connections.Report(ENVIRONMENT, 1, [{"p50": 0.5}], [], [{"p99": 1.0}], [1536], [connections.Storm(1000, 990)]),
     encode.Report(ENVIRONMENT, 16384, 1, [encode.Run("a list", 1, 80.5, 109.0)]),
+    schemas.Report(ENVIRONMENT, 1000, 1, [schemas.Run("Avro, a dict", "library alone", 1, 1.5)]),
     services.Report(
         ENVIRONMENT,
         Speed(200, 5, [Run(1, "default", "aiokafka", 1, 10, 450.0, 2.0, 9.0, 300.0, ["one"])]),

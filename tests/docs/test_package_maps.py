@@ -13,7 +13,7 @@ PACKAGES = [
     *("spark/audit", "spark/audit/frames", "spark/audit/rules", "spark/audit/report"),
     *("admin", "cli", "compat", "compat/aiokafka", "integrations", "integrations/opentelemetry"),
     *("configs", "errors", "metrics", "net", "protocol", "records", "sync", "tasks", "timing"),
-    *("security", "security/oauth"),
+    *("schema_registry", "security", "security/oauth"),
     *("producer", "producer/accumulator", "producer/admission", "producer/bulk", "producer/diagnosis"),
     *("producer/exchange", "producer/hooks", "producer/parking", "producer/scheduling", "producer/sender"),
     "producer/transactions",

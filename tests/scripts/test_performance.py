@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import audit, broker, connections, encode, linger, services, spark
+from benchmarks import audit, broker, connections, encode, linger, schemas, services, spark
 from benchmarks.broker_start import Start
 from benchmarks.case import Case, Done
 from benchmarks.curve_works import AXES
@@ -64,6 +64,8 @@ def measured(script: ModuleType) -> Any:
     quiet = {"p50": 0.5, "p99": 1.0}
     connected = connections.Report(ENVIRONMENT, 1, [quiet], [quiet], [quiet], [1536], [connections.Storm(1000, 990)])
     encoded = encode.Report(ENVIRONMENT, 16384, 1, [encode.Run("a table, 100 B", 1, 50.0, 110.0)])
+    runs = [schemas.Run(schemas.AVRO, way, 1, us) for way, us in ((schemas.LIBRARY, 1.5), (schemas.OURS, 1.75))]
+    serialized = schemas.Report(ENVIRONMENT, 1000, 1, runs)
     work = linger.Work("1 task", 0)
     awaited = linger.Report(
         ENVIRONMENT, [work], 1, 1.5, [linger.Run(work, it, 1, 9000.0, 0.1, 7.0) for it in linger.SETTINGS]
@@ -72,7 +74,9 @@ def measured(script: ModuleType) -> Any:
     audited = audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 5.0, 3 << 20, True)])
     turns = [Run(1, "default", client, 1, 10, 450.0, 2.0, 9.0, 300.0, []) for client in CLIENTS]
     served = services.Report(ENVIRONMENT, Speed(200, 5, turns), None, [Trouble("a service", 10, {"201": 5}, 5, 1.5)])
-    return script.Measured(a_report(), the_curves(), encoded, awaited, sunk, audited, served, embedded, connected)
+    return script.Measured(
+        a_report(), the_curves(), encoded, serialized, awaited, sunk, audited, served, embedded, connected
+    )
 
 
 def test_the_pages_say_what_was_measured(script: ModuleType) -> None:
@@ -118,6 +122,7 @@ def test_figures_by_client(script: ModuleType) -> None:
 def test_what_commands_measure_alone(script: ModuleType) -> None:
     made = measured(script).sections()
     assert "| a table, 100 B | 50 | 20.0 | 2,200 |" in made["encode"]()
+    assert "| Avro, a dict | 1.50 | 1.75 (+0.25) |  |" in made["schemas"]()
     assert "| 1 task | none | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 |" in made["linger"]()
     assert f"| {next(iter(SINKS))} | 500 | 1.00 | 1.00 | 1000.00 |" in made["spark"]()
     assert "| 1,000 | 4 | 250 | 5 | 3 | yes |" in made["audit"]()

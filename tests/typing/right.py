@@ -36,6 +36,12 @@ from aioproducer.integrations.aiohttp import kafka_context
 from aioproducer.integrations.fastapi import Producer, add_error_handlers, get_producer, health_router, kafka_lifespan
 from aioproducer.metrics_topic import MetricsTopicReporter
 from aioproducer.reader import PartitionReader, ReaderOptions
+from aioproducer.schema_registry import (
+    AvroSerializer,
+    JsonSchemaSerializer,
+    Schema,
+    SchemaRegistryClient,
+)
 from aioproducer.serializers import ListSerializer, LongSerializer, Serializer, StringSerializer
 from aioproducer.testing import MockProducer, SyncMockProducer
 
@@ -132,6 +138,18 @@ said: KafkaProducer[str, Order] = KafkaProducer(
 )
 of_text = KafkaProducer[str, str].from_config("bootstrap.servers=a:9092\nvalue.serializer=mine.Text")
 
+registry = SchemaRegistryClient(["https://a:8081"], max_retries=5, basic_auth_user_info="user:password")
+of_avro = KafkaProducer(
+    **configs,
+    key_serializer=AvroSerializer(registry, '"string"', is_key=True),
+    value_serializer=AvroSerializer(registry, Order, subject_name_strategy="RecordNameStrategy"),
+)
+of_schemas = KafkaProducer(
+    **configs,
+    key_serializer=JsonSchemaSerializer(registry, Order, use_latest_version=True),
+    value_serializer=AvroSerializer(registry, Schema("{}"), auto_register_schemas=False),
+)
+
 assert_type(of_bytes, KafkaProducer[Data, Data])
 assert_type(of_orders, KafkaProducer[str, Order])
 assert_type(of_text, KafkaProducer[str, str])
@@ -175,6 +193,9 @@ async def take_others() -> None:
     await of_lists.send("t", ("a", None))
     await of_json.send("t", {"any": ["thing"]}, key=b"k")
     await of_a_path.send("t", "text")
+    await of_avro.send("t", Order(1), key="k")
+    await of_avro.send("t", None)
+    await of_schemas.send("t", {"number": 1}, key=Order(1))
 
 
 async def take_either(producer: KafkaProducer[str, Order | str]) -> None:

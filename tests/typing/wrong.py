@@ -15,6 +15,7 @@ from aioproducer.admin import KafkaAdmin
 from aioproducer.integrations.aiohttp import kafka_context
 from aioproducer.integrations.fastapi import Producer, kafka_lifespan
 from aioproducer.reader import PartitionReader
+from aioproducer.schema_registry import AvroSerializer, SchemaRegistryClient
 from aioproducer.serializers import LongSerializer, StringSerializer
 from aioproducer.testing import MockProducer, SyncMockProducer
 
@@ -88,6 +89,16 @@ KafkaProducer(bootstrap_servers=at, key_serializer=Unfit())  # wrong: key_serial
 KafkaProducer(bootstrap_servers=at, value_serializer=describe_later)  # wrong: value_serializer
 KafkaProducer(bootstrap_servers=at, value_serializer=UnfitLater())  # wrong: value_serializer
 KafkaProducer(bootstrap_servers=at, key_serializer=stream)  # wrong: key_serializer
+
+
+registry = SchemaRegistryClient("https://a:8081")
+SchemaRegistryClient("https://a:8081", max_retry=5)  # wrong: max_retry
+AvroSerializer(registry, Order, auto_register_schemas="yes")  # wrong: auto_register_schemas|AvroSerializer
+of_avro = KafkaProducer(bootstrap_servers=at, value_serializer=AvroSerializer(registry, Order))
+
+
+async def of_schemas() -> None:
+    await of_avro.send("t", "text")  # wrong: str|value
 
 
 async def of_bytes(producer: KafkaProducer) -> None:
