@@ -1,4 +1,4 @@
-"""Which version of the package this is, and whether it is compiled."""
+"""The version of this package, and whether it is compiled."""
 
 from __future__ import annotations
 

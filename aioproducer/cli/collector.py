@@ -1,4 +1,4 @@
-"""When Python's garbage collector looks at all objects of a broker's process.
+"""Runs Python's full garbage collections while the broker is idle.
 
 By default Python looks at all of them whenever their number has grown by a quarter. With the topics and partitions of a
 large cluster that takes most of a second, in which the broker answers no request. So only young objects are collected

@@ -1,4 +1,4 @@
-"""What ``aioproducer perf`` counts, and the lines it prints: exactly those of Kafka's tool.
+"""The counts of ``aioproducer perf`` and the lines it prints: exactly those of Kafka's tool.
 
 Times are in milliseconds. Nothing here reads a clock: callers pass the time.
 """

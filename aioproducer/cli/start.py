@@ -1,4 +1,4 @@
-"""Where reading begins: ``--from``."""
+"""The first record to read: ``--from``."""
 
 from __future__ import annotations
 

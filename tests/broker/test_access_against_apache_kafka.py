@@ -1,5 +1,5 @@
-"""What clients may do on the embedded broker and on Apache Kafka, both with Kafka's StandardAuthorizer: request by
-request, as a user to whom ACLs are granted bit by bit (see ``kafka_comparison.py``)."""
+"""Permissions on the embedded broker and on Apache Kafka, both with Kafka's StandardAuthorizer: request by request,
+as a user to whom ACLs are granted bit by bit (see ``kafka_comparison.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a broker's process looks at all objects."""
+"""The times of full garbage collections in a broker's process."""
 
 from __future__ import annotations
 

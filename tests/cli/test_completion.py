@@ -1,4 +1,4 @@
-"""What shells get to complete a command line with, as typer's scripts for them ask for it."""
+"""Completion of command lines in shells, as typer's scripts ask for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the producer sends, judged by Kafka's own console consumer and by what Kafka's log tool reads on its disks."""
+"""The producer's records, judged by Kafka's console consumer and by Kafka's log tool on its disks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sink for Spark builds on, on real Kafka: attempts, decisions, and a foreign reader. Needs no Spark."""
+"""The protocol of the Spark sink on real Kafka: attempts, decisions, and a foreign reader. Needs no Spark."""
 
 from __future__ import annotations
 

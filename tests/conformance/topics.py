@@ -1,4 +1,4 @@
-"""What tests do with topics of real Kafka beside what they are about."""
+"""Prepares and inspects topics of real Kafka for tests."""
 
 from __future__ import annotations
 

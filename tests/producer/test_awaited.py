@@ -1,4 +1,4 @@
-"""What tasks await does not linger for nothing, unless linger.ms says so."""
+"""An awaited record does not linger in vain, unless linger.ms says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How producers without transactions end, in each way that a scenario may choose."""
+"""The ends of producers without transactions, in each way that a scenario may choose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated run: kinds of faults, and where each strikes."""
+"""The faults of a simulated run: their kinds, and where each strikes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be true of a run: compares the reports of the producers with the logs."""
+"""The invariants of a run: compares the reports of the producers with the logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be true of transactions: a ``read_committed`` consumer sees what was reported to the users."""
+"""The invariants of transactions: a ``read_committed`` consumer sees what was reported to the users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients may do on nodes with an authorizer; ``test_access_against_apache_kafka.py`` goes through every API."""
+"""Permissions on nodes with an authorizer; ``test_access_against_apache_kafka.py`` goes through every API."""
 
 from __future__ import annotations
 
