@@ -46,8 +46,10 @@ def test_only_the_command_that_is_completed_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment(**words))
     completed, imported = done.stdout.splitlines()
     assert completed == "create"
-    assert "aioproducer.cli.topics" in imported.split()
-    assert not {"aioproducer.cli.send", "aioproducer.broker.cluster", "aioproducer.cli.perf"} & set(imported.split())
+    assert "aioproducer.cli.commands.topics" in imported.split()
+    assert not {"aioproducer.cli.commands.send", "aioproducer.broker.cluster", "aioproducer.cli.commands.perf"} & set(
+        imported.split()
+    )
 
 
 def test_in_zsh() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord, TimestampType, wait_all
-from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
-from aioproducer.testing.kafka_output import LoggedBatch
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.kafka_output import LoggedBatch
 
 from .topics import create_topic
 

@@ -20,7 +20,7 @@ from aioproducer.errors import (
     UnknownTopicOrPartitionException,
 )
 from aioproducer.reader import PartitionReader
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 from .topics import create_topic
 

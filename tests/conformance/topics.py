@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin, NewTopic, TopicDescription
 from aioproducer.errors import UnknownTopicOrPartitionException
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 END = b"the end"
 

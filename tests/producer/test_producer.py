@@ -34,7 +34,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
-from aioproducer.testing.simulation.transport import SimulatedTransport
+from aioproducer.testing.simulation.network.transport import SimulatedTransport
 from aioproducer.types import PartitionInfo
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks

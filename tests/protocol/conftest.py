@@ -19,7 +19,7 @@ from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.headers import RequestHeader, ResponseHeader
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.protocol.schema import Array, Fixed, Message, Struct, Type, Wire
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka
+from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, fetch_kafka
 
 KAFKA_VERSION = "4.3.1"
 
