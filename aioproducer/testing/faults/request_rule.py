@@ -81,7 +81,7 @@ class RequestRule:
         return self._strike(said, self._answer(code, appended))
 
     def _answer(self, code: ErrorCode, appended: bool) -> Effect:
-        request, response, *_ = APIS[self._api]
+        request, response = APIS[self._api].request, APIS[self._api].response
         if self._when.topic is None and not appended:
             if any(wire.name == "error_code" and wire.versions == _EVERY_VERSION for wire in response.FIELDS):
                 return lambda _: RequestFault(code=code)
