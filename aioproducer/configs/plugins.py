@@ -6,7 +6,6 @@ same classes here, so a ``.properties`` file works as it is.
 
 from __future__ import annotations
 
-import inspect
 import pkgutil
 from collections.abc import Mapping
 from typing import Any, Final
@@ -61,10 +60,3 @@ def made(plugin: Any, *, config: str) -> Any:
             name=config,
             value=plugin,
         ) from error
-
-
-def is_async(function: object) -> bool:
-    """Whether it is a coroutine function, or an object that is called like one."""
-    return inspect.iscoroutinefunction(function) or (
-        callable(function) and inspect.iscoroutinefunction(type(function).__call__)
-    )

@@ -1,4 +1,4 @@
-"""Reads the segments of a partition's log at a start, and finds torn and damaged batches.
+"""Recovers the segments of a partition's log at a start: reads them, and finds torn and damaged batches.
 
 It changes nothing, but collects repairs. What a crash may have torn is cut off and set aside. Other damage fails the
 start, unless the cluster is started with ``recover``: then readable batches keep their offsets, and empty batches, such
@@ -36,7 +36,7 @@ class Found(NamedTuple):
     batch: RecordBatch
 
 
-class LogReader:
+class LogRecovery:
     """Reads one log. ``base_offsets`` are those of its segments, the log begins at ``log_start_offset``, and everything
     before the offset ``synced_to`` was certainly on disk."""
 
