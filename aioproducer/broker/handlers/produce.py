@@ -28,7 +28,7 @@ from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.handlers.access import UNLIMITED, Access
 from aioproducer.broker.handlers.context import BrokerContext
-from aioproducer.broker.log.log_validator import Codec, Scan, batch_of_request, scan, wanted_codec
+from aioproducer.broker.log.log_validator import Scan, Wanted, batch_of_request, scan, wanted_of
 from aioproducer.broker.log.producer_state import NUM_BATCHES_TO_RETAIN
 from aioproducer.broker.purgatory.delayed_replication import DelayedReplication
 from aioproducer.broker.requests.long_work import Steps
@@ -176,12 +176,13 @@ def _scan_now(context: BrokerContext, version: int, topics: Sequence[TopicProduc
     for wanted, config in packed:
         try:
             batch = batch_of_request(wanted.records, version)
-            codec = None if config is None else wanted_codec(batch, config)
+            wish = None if config is None else wanted_of(batch, config, context.clock.time_ms())
+            codec = None if wish is None else wish.codec
             if codec is not None and codec.type is not CompressionType.NONE:
                 left = min(left, millisecond_of_work(codec.type, codec.level))
                 if batch.size_in_bytes > left:
                     return None
-            found = scan(batch, left, codec)
+            found = scan(batch, left, wish)
         except DecompressedTooLargeException:
             return None
         except ApiException:
@@ -201,7 +202,8 @@ def _scan_elsewhere(
     topics: Sequence[TopicProduceData],
 ) -> None:
     """Reads the batches in a thread, and appends them after that in slices."""
-    batches: dict[int, tuple[RecordBatch, Codec | None]] = {}
+    batches: dict[int, tuple[RecordBatch, Wanted | None]] = {}
+    now_ms = context.clock.time_ms()
     version = request.header.api_version
     for data in writer.writable(context, version, topics):
         topic = _topic(context, version, data)
@@ -210,7 +212,7 @@ def _scan_elsewhere(
             with suppress(ApiException):  # it is found again, and answered
                 batch = batch_of_request(wanted.records, version)
                 if partition is not None and batch.size_in_bytes <= partition.log.config.max_message_bytes:
-                    batches[id(wanted)] = batch, wanted_codec(batch, partition.log.config)
+                    batches[id(wanted)] = batch, wanted_of(batch, partition.log.config, now_ms)
 
     def append(found: asyncio.Future[list[Scan]]) -> None:
         steps = _append_in_order(context, request, message, writer, topics, found, batches)
