@@ -104,7 +104,8 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
             append.add(data, data.partition_data)
         return append.end()
     request.hold()
-    context.order.run(request, partial(_scan_elsewhere, context, request, message, writer, topics))
+    steps = _scan_elsewhere(context, request, message, writer, topics)
+    context.order.run(request, partial(context.long_work.run, request, steps, needed=True))
     return None
 
 
@@ -154,20 +155,21 @@ def _is_transactional(records: Records) -> bool:
 def _scan_now(context: BrokerContext, version: int, topics: Sequence[TopicProduceData]) -> _Scans | None:
     """Decompresses what is compressed, and compresses what its topic wants in another codec; None if all that the
     request has to have done takes too long for the loop."""
-    count = size = 0
+    if sum(len(data.partition_data) for data in topics) > _PARTITIONS_AT_ONCE:
+        return None
+    size = 0
     packed: list[tuple[PartitionProduceData, TopicConfig | None]] = []
     for data in topics:
         topic = _topic(context, version, data)
         config = None if topic is None else topic.config_on(context.node_id)
         kept_as_sent = config is None or config.codec is None
         for wanted in data.partition_data:
-            count += 1
             records = wanted.records
             if isinstance(records, (memoryview, bytes, bytearray)) and len(records) > _CODEC_AT:
                 size += len(records)
                 if records[_CODEC_AT] & CODEC_MASK or not kept_as_sent:
                     packed.append((wanted, config))
-    if count > _PARTITIONS_AT_ONCE or size > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
+    if size > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
         return None
     if not packed:
         return _NO_SCANS
@@ -200,14 +202,16 @@ def _scan_elsewhere(
     message: ProduceRequest,
     writer: _Writer,
     topics: Sequence[TopicProduceData],
-) -> None:
+) -> Steps[None]:
     """Reads the batches in a thread, and appends them after that in slices."""
     batches: dict[int, tuple[RecordBatch, Wanted | None]] = {}
     now_ms = context.clock.time_ms()
     version = request.header.api_version
     for data in writer.writable(context, version, topics):
         topic = _topic(context, version, data)
-        for wanted in data.partition_data:
+        for number, wanted in enumerate(data.partition_data, start=1):
+            if number % _PARTITIONS_AT_ONCE == 0:
+                yield
             partition = None if topic is None else topic.partition(wanted.index)
             with suppress(ApiException):  # it is found again, and answered
                 batch = batch_of_request(wanted.records, version)
