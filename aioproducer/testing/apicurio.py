@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from aioproducer.testing.jvm_server import JvmServer, fetch_zip
-from aioproducer.testing.kafka_libs import KafkaUnavailable, find_java
+from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, find_java
 
 VERSION: Final = "2.6.13.Final"
 

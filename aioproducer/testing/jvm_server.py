@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from aioproducer.testing.kafka_libs import KafkaFailed, KafkaUnavailable, cache_directory, find_java
+from aioproducer.testing.kafka.kafka_libs import KafkaFailed, KafkaUnavailable, cache_directory, find_java
 from aioproducer.testing.process_guard import ProcessGuard
 
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from aioproducer.testing.jvm_server import JvmServer, fetch_zip, run_to_end
-from aioproducer.testing.kafka_libs import find_java
+from aioproducer.testing.kafka.kafka_libs import find_java
 
 VERSION: Final = "26.4.0"
 

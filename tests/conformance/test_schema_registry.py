@@ -40,8 +40,8 @@ from aioproducer.schema_registry import (
     SchemaRegistryClient,
     SchemaRegistryUnavailableException,
 )
-from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.apicurio import Apicurio, running_apicurio
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from tests.support.protobuf_messages import Customer, Line, Order
 
 
@@ -174,7 +174,7 @@ class TestRegistry:
         for strategy in ("RecordNameStrategy", "TopicRecordNameStrategy"):
             await AvroSerializer(
                 registry, Item, namespace=topic.replace("-", "_"), subject_name_strategy=strategy
-            ).prepare(topic)  # type: ignore[call-overload]
+            ).prepare(topic)
         name = f"{topic.replace('-', '_')}.Item"
         assert {name, f"{topic}-{name}"} <= set(await registry.get_subjects())
 

@@ -15,7 +15,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.schema_registry import AvroSerializer, SchemaRegistryClient
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_spark_avro
+from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, fetch_spark_avro
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 from tests.support.fake_registry import fake_registry
 
