@@ -36,6 +36,7 @@ MODULES = (
     "aioproducer.admin",
     "aioproducer.reader",
     "aioproducer.serializers",
+    "aioproducer.schema_registry",
     "aioproducer.delivery_log",
     "aioproducer.metrics_topic",
     "aioproducer.integrations.fastapi",

@@ -47,24 +47,24 @@ if TYPE_CHECKING:
     from aioproducer.schema_registry.schema import RegisteredSchema, Schema, SchemaReference
 
 _HOMES = {
-    "AvroDeserializer": "avro",
-    "AvroSerializer": "avro",
-    "AvroType": "avro_models",
-    "IncompatibleSchemaException": "errors",
-    "InvalidSchemaException": "errors",
-    "JsonSchemaDeserializer": "json_schema",
-    "JsonSchemaSerializer": "json_schema",
-    "ProtobufDeserializer": "protobuf",
-    "ProtobufSerializer": "protobuf",
-    "RegisteredSchema": "schema",
-    "Schema": "schema",
-    "SchemaNotFoundException": "errors",
-    "SchemaReference": "schema",
-    "SchemaRegistryAuthenticationException": "errors",
-    "SchemaRegistryClient": "registry_client",
-    "SchemaRegistryException": "errors",
-    "SchemaRegistryUnavailableException": "errors",
-    "avro_schema": "avro_models",
+    "AvroDeserializer": "aioproducer.schema_registry.avro",
+    "AvroSerializer": "aioproducer.schema_registry.avro",
+    "AvroType": "aioproducer.schema_registry.avro_models",
+    "IncompatibleSchemaException": "aioproducer.schema_registry.errors",
+    "InvalidSchemaException": "aioproducer.schema_registry.errors",
+    "JsonSchemaDeserializer": "aioproducer.schema_registry.json_schema",
+    "JsonSchemaSerializer": "aioproducer.schema_registry.json_schema",
+    "ProtobufDeserializer": "aioproducer.schema_registry.protobuf",
+    "ProtobufSerializer": "aioproducer.schema_registry.protobuf",
+    "RegisteredSchema": "aioproducer.schema_registry.schema",
+    "Schema": "aioproducer.schema_registry.schema",
+    "SchemaNotFoundException": "aioproducer.schema_registry.errors",
+    "SchemaReference": "aioproducer.schema_registry.schema",
+    "SchemaRegistryAuthenticationException": "aioproducer.schema_registry.errors",
+    "SchemaRegistryClient": "aioproducer.schema_registry.registry_client",
+    "SchemaRegistryException": "aioproducer.schema_registry.errors",
+    "SchemaRegistryUnavailableException": "aioproducer.schema_registry.errors",
+    "avro_schema": "aioproducer.schema_registry.avro_models",
 }
 
 __all__ = [
@@ -92,5 +92,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
