@@ -130,8 +130,8 @@ class AvroSerializer(SchemaSerializer[D]):
 class AvroDeserializer(SchemaDeserializer[Any]):
     """Reads what Avro serializers of a registry write, as fastavro reads it: dicts, lists, numbers, text and so on.
 
-    With a ``reader_schema``, or a dataclass or pydantic model in its place, data that was written with another version
-    of the schema is resolved to it.
+    With a ``reader_schema``, which may be that of a dataclass or pydantic model, data that was written with another
+    version of the schema is resolved to it.
     """
 
     schema_type = "AVRO"

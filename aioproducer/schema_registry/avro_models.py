@@ -237,7 +237,12 @@ def _classes(kind: Any) -> tuple[type[Any], ...]:
 def _fields(model: type[Any]) -> list[_Field]:
     found = []
     if dataclasses.is_dataclass(model):
-        hints = get_type_hints(model, include_extras=True)
+        try:
+            hints = get_type_hints(model, include_extras=True)
+        except NameError as error:
+            raise IllegalArgumentException(
+                f"the types of {model.__qualname__} are not known where it is defined: {error}"
+            ) from error
         for each in dataclasses.fields(model):
             default = each.default
             if default is dataclasses.MISSING:

@@ -237,6 +237,19 @@ def test_what_has_no_schema(kind: Any, said: str) -> None:
         avro_schema(model(kind))
 
 
+def test_a_type_that_only_a_function_knows() -> None:
+    @dataclass
+    class Inner:
+        number: int
+
+    @dataclass
+    class Outer:
+        inner: Inner
+
+    with pytest.raises(IllegalArgumentException, match="the types of .*Outer are not known .* 'Inner' is not defined"):
+        avro_schema(Outer)
+
+
 def test_a_name_that_avro_has_not() -> None:
     with pytest.raises(IllegalArgumentException, match="'größe', which is no name in Avro"):
         avro_schema(dataclasses.make_dataclass("Model", [("größe", int)]))
