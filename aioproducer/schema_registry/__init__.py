@@ -14,6 +14,7 @@ the public package alone. The files:
     registry_requests.py     requests, failover, retries, and errors in plain words
     single_flight.py         one request for all who want the same
     schema.py                schemas and references
+    references.py            everything that a schema refers to
     subject_names.py         subject.name.strategy
     wire_format.py           what comes before the data
     serializer.py, deserializer.py   what all formats share

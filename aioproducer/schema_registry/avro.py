@@ -12,6 +12,7 @@ from aioproducer.errors import ConfigException, IllegalArgumentException, Serial
 from aioproducer.schema_registry.avro_differences import type_in_words
 from aioproducer.schema_registry.avro_models import AvroModel, avro_model
 from aioproducer.schema_registry.deserializer import SchemaDeserializer
+from aioproducer.schema_registry.references import referenced
 from aioproducer.schema_registry.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.schema import Schema
 from aioproducer.schema_registry.serializer import Encode, SchemaSerializer, SerializerOptions, check_schema, unfit
@@ -163,23 +164,9 @@ class AvroDeserializer(SchemaDeserializer[Any]):
 async def parsed_schema(registry: SchemaRegistryClient, schema: Schema) -> Any:
     """The schema as fastavro wants it, with all that it refers to."""
     named: dict[str, Any] = {}
-    await _load(registry, schema, named, ())
+    for each in (await referenced(registry, schema)).values():
+        _parsed(_read(each.text), named)
     return _parsed(_read(schema.text), named)
-
-
-async def _load(
-    registry: SchemaRegistryClient, schema: Schema, named: dict[str, Any], path: tuple[tuple[str, int], ...]
-) -> None:
-    """Adds what the schema refers to, and what that refers to, and so on."""
-    for reference in schema.references:
-        key = (reference.subject, reference.version)
-        if key in path:
-            raise ConfigException(f"the schema refers to itself through {reference.subject!r}", name="schema")
-        if reference.name in named:
-            continue
-        found = await registry.get_version(*key)
-        await _load(registry, found.schema, named, (*path, key))
-        _parsed(_read(found.schema.text), named)
 
 
 def _parsed(raw: Any, named: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Unpack, overload
 
 from aioproducer.errors import ConfigException, IllegalArgumentException, SerializationException
 from aioproducer.schema_registry.deserializer import SchemaDeserializer
+from aioproducer.schema_registry.references import referenced
 from aioproducer.schema_registry.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.schema import Schema
 from aioproducer.schema_registry.serializer import Encode, SchemaSerializer, SerializerOptions, check_schema, unfit
@@ -149,8 +150,7 @@ async def _checker(registry: SchemaRegistryClient, schema: Schema, name: str) ->
     from referencing import Registry, Resource
     from referencing.jsonschema import DRAFT7
 
-    found: dict[str, Schema] = {}
-    await _load(registry, schema, found)
+    found = await referenced(registry, schema)
     resources = [
         (name, Resource.from_contents(_read(each.text), default_specification=DRAFT7)) for name, each in found.items()
     ]
@@ -167,14 +167,6 @@ async def _checker(registry: SchemaRegistryClient, schema: Schema, name: str) ->
             raise SerializationException(f"the data does not fit {name}{where}: {error.message}")
 
     return check
-
-
-async def _load(registry: SchemaRegistryClient, schema: Schema, found: dict[str, Schema]) -> None:
-    """Adds what the schema refers to, and what that refers to, and so on."""
-    for reference in schema.references:
-        if reference.name not in found:
-            found[reference.name] = (await registry.get_version(reference.subject, reference.version)).schema
-            await _load(registry, found[reference.name], found)
 
 
 def _validator_class(raw: Any) -> Any:

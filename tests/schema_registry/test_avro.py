@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("fastavro", reason="fastavro is not installed")
 
-from aioproducer.errors import ConfigException, IllegalArgumentException, SerializationException
+from aioproducer.errors import IllegalArgumentException, SerializationException
 from aioproducer.schema_registry import AvroDeserializer, AvroSerializer, Schema, SchemaReference, SchemaRegistryClient
 from aioproducer.schema_registry.wire_format import prefix
 from tests.support.fake_registry import FakeRegistry
@@ -153,13 +153,6 @@ async def test_a_reference_that_is_missing(registry: SchemaRegistryClient) -> No
     schema = Schema('{"type":"record","name":"A","fields":[{"name":"b","type":"B"}]}')
     with pytest.raises(IllegalArgumentException, match="the Avro schema cannot be used: UnknownType: B"):
         AvroSerializer(registry, schema)
-
-
-async def test_references_in_a_circle(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
-    circle = {"schema": '"A"', "references": [{"name": "A", "subject": "a", "version": 1}]}
-    fake.failing = lambda method, path: (200, {"subject": "a", "version": 1, "id": 1, **circle})
-    with pytest.raises(ConfigException, match="refers to itself through 'a'"):
-        await AvroSerializer(registry, Schema('"A"', references=(SchemaReference("A", "a", 1),))).prepare("t")
 
 
 async def test_a_reader_schema_resolves_versions(registry: SchemaRegistryClient) -> None:
