@@ -91,7 +91,7 @@ class AvroSerializer(SchemaSerializer[D]):
 
         if self._model is None:
             return encode
-        return self._of_model(self._model, encode, head, parsed, name, own=found.schema is self.schema)
+        return self._of_model(self._model, encode, head, parsed, name, own=found.schema == self.schema)
 
     def _of_model(self, model: AvroModel, encode: Encode, head: bytes, parsed: Any, name: str, *, own: bool) -> Encode:
         write, taken, convert = self._fastavro.schemaless_writer, self._class, model.convert
@@ -100,7 +100,11 @@ class AvroSerializer(SchemaSerializer[D]):
         def encode_model(data: Any) -> bytes:
             if not isinstance(data, taken):
                 raise SerializationException(f"{name} takes {taken.__name__}, not {type(data).__name__}")
-            return encode(convert(data))
+            try:
+                converted = convert(data)
+            except Exception as error:
+                raise unfit(f"the data does not fit {name}", error) from error
+            return encode(converted)
 
         def encode_plain(data: Any) -> bytes:
             if not isinstance(data, taken):

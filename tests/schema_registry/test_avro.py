@@ -105,6 +105,11 @@ async def test_objects_that_do_not_fit(registry: SchemaRegistryClient) -> None:
         await written(AvroSerializer(registry, Order), bad, "Order")
     with pytest.raises(SerializationException, match="number is 'x', and must be long"):
         await written(AvroSerializer(registry, Nested), Nested([bad]), "Nested")
+    worse: Any = 5
+    with pytest.raises(
+        SerializationException, match="does not fit the Avro schema Nested: AttributeError: 'int' object"
+    ):
+        await written(AvroSerializer(registry, Nested), Nested([worse]), "Nested")
 
 
 async def test_the_latest_version_is_written_with(registry: SchemaRegistryClient) -> None:
