@@ -206,7 +206,7 @@ class TestInSlices:
         received, _ = await client.receive(ApiKey.METADATA, 13)
         assert (received, memory.used) == (sent, 0)
 
-    async def test_what_cannot_be_read_costs_the_connection(
+    async def test_an_unreadable_request_closes_the_connection(
         self, client: RawClient, connect: Connect, caplog: pytest.LogCaptureFixture
     ) -> None:
         _, frame = client.frame(MetadataRequest([MetadataRequestTopic(name="t" * 200) for _ in range(500)]), 13)
