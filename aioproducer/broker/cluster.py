@@ -87,8 +87,8 @@ class EmbeddedCluster(ClusterContents):
 
     The cluster is simpler than Kafka in these ways: all replicas of a partition share one log, so replication costs
     nothing, and lags only on request (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records.
-    Topics are created, leaders move and transactions end at once. The file of each API, under ``handlers/``, lists
-    further simplifications.
+    Topics are created, leaders move and transactions end at once, except transactions of more than 500 partitions. The
+    file of each API, under ``handlers/``, lists further simplifications.
     """
 
     def __init__(

@@ -22,6 +22,7 @@ from aioproducer.errors import (
     ConfigException,
     IllegalArgumentException,
     IllegalStateException,
+    InvalidTimestampException,
     InvalidTopicException,
     KafkaError,
     RecordTooLargeException,
@@ -579,6 +580,25 @@ async def test_a_topic_name_that_no_request_can_have_harms_no_other_topic(name: 
         await producer.send("t", b"v")
         await producer.partitions_for("t")
         assert all_memory_free(producer)
+
+
+@pytest.mark.parametrize("batch_size", [16_384, 1 << 20])  # read in the loop, and in a thread
+async def test_a_timestamp_that_the_topic_does_not_allow_fails_its_record_alone(batch_size: int) -> None:
+    filler = [bytes(1000)] * (batch_size // 1200)
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=1000, batch_size=batch_size) as producer:
+            await producer.partitions_for("t")
+            rest = [producer.send("t", value) for value in filler]
+            wrong = [producer.send("t", b"nanoseconds", timestamp_ms=time.time_ns()) for _ in range(2)]
+            rest.append(producer.send("t", b"last"))
+            await producer.flush()
+            for delivery in wrong:
+                error = delivery.exception()
+                assert isinstance(error, InvalidTimestampException)
+                assert "the record's timestamp is out of range" in str(error)
+                assert error.outcome is Outcome.NOT_SENT
+            assert [delivery.result().offset for delivery in rest] == [*range(len(rest))]
 
 
 async def test_a_topic_name_that_is_not_allowed_fails_at_once() -> None:

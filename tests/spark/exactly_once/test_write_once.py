@@ -234,6 +234,13 @@ async def test_a_row_that_cannot_be_sent_leaves_nothing_behind(cluster: Embedded
     assert await read(cluster) == []
 
 
+async def test_a_task_without_rows_makes_the_topic(cluster: EmbeddedCluster) -> None:
+    chosen = options(cluster, topic="made-by-it")
+    await commit(chosen, 5, await attempts(chosen, 5, {0: []}))
+    assert await read(cluster, "made-by-it") == []
+    assert cluster.committed_offsets("aioproducer-query-0") == {("made-by-it", 0): 5}
+
+
 async def write_routed(cluster: EmbeddedCluster, *topics: str, marker_topic: str = "markers") -> None:
     """A row for each topic, which it names."""
     rows = pa.record_batch({"value": ROWS[: len(topics)], "topic": topics})
