@@ -482,7 +482,7 @@ async def test_calls_that_the_state_does_not_allow() -> None:
         await producer.begin_transaction()
         with pytest.raises(IllegalStateException, match="a transaction is open"):
             await producer.begin_transaction()
-        with pytest.raises(IllegalArgumentException, match="negative"):
+        with pytest.raises(IllegalArgumentException, match="it must be 0 to"):
             await producer.send_offsets_to_transaction({TopicPartition("in", 0): -1}, "g")
     assert not producer.transaction_in_flight  # close aborts it
     async with MockProducer() as producer:
