@@ -227,6 +227,7 @@ class TestInSlices:
         self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(TransactionCoordinator, "markers_at_once", 2)
+        monkeypatch.setattr(TransactionCoordinator, "_schedule", lambda coordinator: None)
         cluster.create_topic("wide", partitions=100)
         for committed in (True, False):
             started = await client.request(InitProducerIdRequest("x", 60_000), 4)
@@ -250,8 +251,11 @@ class TestInSlices:
             described = DescribeTransactionsRequest(["x"])
             (found,) = (await client.request(described, 0)).transaction_states
             assert found.transaction_state == ("PrepareCommit" if committed else "PrepareAbort")
-            while found.transaction_state.startswith("Prepare"):
-                (found,) = (await client.request(described, 0)).transaction_states
+            assert {cluster.log("wide", index).log_end_offset for index in (0, 1)} == {2 - committed}
+            assert {cluster.log("wide", index).log_end_offset for index in (2, 99)} == {1 - committed}
+            for _ in range(49):
+                cluster._transactions._continue()
+            (found,) = (await client.request(described, 0)).transaction_states
             assert found.transaction_state == ("CompleteCommit" if committed else "CompleteAbort")
             assert found.topics == []
         assert {cluster.log("wide", index).log_end_offset for index in range(100)} == {2}
