@@ -87,7 +87,7 @@ def test_without_extras_only_declared_dependencies_are_imported() -> None:
 
     ``compat`` takes another library's errors if it is there (tests/compat tries it without).
     """
-    rooms = ("__main__", "cli", "compat", "integrations", "spark", "sync", "testing.pytest_", "testing.sync_")
+    rooms = ("__main__", "cli", "compat", "integrations", "spark", "sync", "testing.pytest_", "testing.mock.sync_")
     for_extras = tuple(f"aioproducer.{room}" for room in rooms)
     names = [name for name in all_modules() if not name.startswith(for_extras)]
     program = (
