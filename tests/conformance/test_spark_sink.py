@@ -1,4 +1,4 @@
-"""What the sink for Spark builds on, on real Kafka: attempts, decisions, and a foreign reader. Needs no Spark."""
+"""The protocol of the Spark sink on real Kafka: attempts, decisions, and a foreign reader. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aioproducer.spark.exactly_once.marker import MarkerMismatchException
 from aioproducer.spark.exactly_once.prepared import names_of, prepared_of
 from aioproducer.spark.exactly_once.two_phases import abort_undecided, finish, set_by_hand
 from aioproducer.spark.exactly_once.write_state import Fate
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from tests.spark.epochs import attempt, attempts, batches, commit, options_of, write_epoch
 from tests.spark.foreign import values
 
