@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
@@ -14,7 +15,11 @@ from typing import Any
 
 import pytest
 
+from aioproducer.errors import IllegalStateException
 from aioproducer.spark import register, run_job
+from aioproducer.spark.exactly_once.prepared import Outcome
+from aioproducer.spark.sink.sink_options import SinkOptions
+from aioproducer.spark.sink.task import Task
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 from .foreign import read_committed, values
@@ -152,6 +157,39 @@ def test_tasks_that_fail_write_once(
     query = stream(cluster, frame, tmp_path / "checkpoint", topic=topic, deliveryGuarantee="exactly-once").start()
     query.awaitTermination()
     assert sorted(values(cluster.bootstrap_servers, topic, 3)) == sorted(map(str, range(3000)))
+
+
+def test_epochs_without_any_partition_are_followed_by_others(
+    spark: Any, cluster: ThreadedCluster, topic: str, tmp_path: Path
+) -> None:
+    """Spark makes no partition of an empty file, and then one for the sink."""
+    (tmp_path / "in").mkdir()
+    for number, text in enumerate(["", "one", "", "", "two"]):
+        file = tmp_path / "in" / f"{number}.txt"
+        file.write_text(text)
+        os.utime(file, (1000 + number, 1000 + number))
+    lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "in"))
+    query = stream(cluster, lines, tmp_path / "checkpoint", topic=topic, deliveryGuarantee="exactly-once").start()
+    query.awaitTermination()
+    assert sorted(values(cluster.bootstrap_servers, topic, 3)) == ["one", "two"]
+    assert cluster.committed_offsets(f"aioproducer-{query.id}-all") == {(topic, 0): 4}
+
+
+def test_an_epoch_whose_tasks_have_not_all_reported_is_not_committed(spark: Any) -> None:
+    """``spark`` skips this where there is no Spark."""
+    from aioproducer.spark.writer import SinkWrite, Written
+
+    given = {
+        "topic": "t",
+        "deliveryGuarantee": "exactly-once",
+        "writeId": "w",
+        "kafka.bootstrap.servers": "127.0.0.1:1",
+    }
+    write = SinkWrite(SinkOptions.of(given, streaming=False), {"value": "value"}, streaming=False)
+    written = Written(Task("w", 0, 0), 1, Outcome(0, 1, "00", None))
+    for messages in ([], [None], [written, None]):
+        with pytest.raises(IllegalStateException, match=r"Spark has handed over \[.*nothing was committed"):
+            write.commit(messages)
 
 
 def test_a_batch_with_the_same_id_is_written_once(spark: Any, cluster: ThreadedCluster, topic: str) -> None:
