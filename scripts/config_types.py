@@ -28,7 +28,13 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Literal, Required, TypedDict
 
-from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike, TokenProviderLike
+from aioproducer.configs.plugin_types import (
+    ContextFactoryLike,
+    InterceptorLike,
+    PartitionerLike,
+    ReporterLike,
+    TokenProviderLike,
+)
 from aioproducer.security.password import Password
 '''
 
@@ -51,6 +57,7 @@ OBJECTS = {
     "partitioner.class": "PartitionerLike",
     "sasl.oauth.token.provider": "TokenProviderLike",
     "ssl.context": "SSLContext",
+    "ssl.engine.factory.class": "ContextFactoryLike",
 }
 UNITS = {
     "milliseconds": re.compile(r"\.ms$"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ssl
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -26,13 +25,19 @@ EXAMPLES: dict[str, list[Any]] = {
     "sasl.oauth.token.provider": [print, "aioproducer.OAuthBearerToken"],
     "sasl.oauthbearer.jwt.retriever.class": list(RETRIEVERS),
     "ssl.context": [ssl.create_default_context(), None],
+    "ssl.enabled.protocols": ["TLSv1.2,TLSv1.3", ["TLSv1.3"]],
+    "ssl.engine.factory.class": [
+        ssl.create_default_context,
+        type("Factory", (), {"__call__": print}),
+        "ssl.SSLContext",
+    ],
 }
 NOT_AT_ALL = {"enable.metrics.push": True}
 """Of the right type, and refused."""
 
 
 def keys(config_class: type[Any], *without: str) -> set[str]:
-    return {field.name for field in dataclasses.fields(config_class)} - set(without)
+    return {row.name.replace(".", "_") for row in table(config_class).values()} - set(without)
 
 
 @pytest.mark.parametrize(

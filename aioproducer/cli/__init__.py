@@ -14,7 +14,6 @@
     topics.py        aioproducer topics
     broker.py        aioproducer broker
     collector.py     when Python's garbage collector runs in the broker
-    references.py    ${env:NAME} and ${file:PATH:KEY} in the values of configs
     perf.py          aioproducer perf
     perf_stats.py    what perf counts, and the lines it prints
     perf_payload.py  what perf sends

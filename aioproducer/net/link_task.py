@@ -144,7 +144,7 @@ class LinkTask:
                     lambda: ConnectionProtocol(connection),
                     host,
                     self._link.address.port,
-                    **self._security.transport_options(self._link.address),
+                    **await self._security.transport_options(self._link.address),
                 )
                 self._tune(transport.get_extra_info("socket"))
                 await self._negotiate(connection)

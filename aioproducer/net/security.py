@@ -38,18 +38,18 @@ class ClientSecurity:
             self._login = _login(credentials, random, launch)
         else:
             self._credentials = credentials
-        self._context: ssl.SSLContext | None = config.ssl_context
+        self._tls = config.tls
         self._random = random
 
     @property
     def is_secure(self) -> bool:
         """Whether there is anything to authenticate."""
-        return self._context is not None or self._credentials is not None or self._login is not None
+        return self._tls is not None or self._credentials is not None or self._login is not None
 
-    def transport_options(self, address: Address) -> dict[str, Any]:
+    async def transport_options(self, address: Address) -> dict[str, Any]:
         """Arguments for ``create_connection`` besides host and port. The certificate must be for the broker's name, not
         for the address it resolved to."""
-        return {} if self._context is None else {"ssl": self._context, "server_hostname": address.host}
+        return {} if self._tls is None else {"ssl": await self._tls.context(), "server_hostname": address.host}
 
     async def credentials(self) -> Credentials | OAuthBearerToken | None:
         """What the client authenticates with; None if it does not. An identity provider may be asked for it, so ask

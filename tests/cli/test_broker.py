@@ -213,7 +213,7 @@ def test_configs_of_a_file_and_secrets_of_the_environment(
     monkeypatch.delenv("BROKER_PASSWORD")
     refused = run("broker", "--config", configs)
     assert refused.status == 2
-    assert "there is no environment variable BROKER_PASSWORD" in " ".join(refused.err.replace("│", " ").split())
+    assert "there is nothing for ${env:BROKER_PASSWORD}" in " ".join(refused.err.replace("│", " ").split())
     refused = run("broker", "--config", tmp_path / "missing")
     assert refused.status == 2
     assert "missing: No such file or directory" in " ".join(refused.err.replace("│", " ").split())

@@ -114,7 +114,7 @@ def test_with_tokens() -> None:
 
 
 def test_with_the_configs_of_this_package_for_tls() -> None:
-    assert config_of(security_protocol="SSL", ssl_endpoint_identification_algorithm="").ssl_context is not None
+    assert config_of(security_protocol="SSL", ssl_endpoint_identification_algorithm="").tls is not None
 
 
 def test_clients_without_a_name_are_numbered() -> None:

@@ -7,13 +7,14 @@ before KIP-1139.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from aioproducer.configs.config_def import ConfigKey, checked, table
 from aioproducer.errors import ConfigException
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE, parse_jaas
 from aioproducer.security.oauth.assertion import Assertion
@@ -25,7 +26,8 @@ from aioproducer.security.oauth.unsecured import PREFIX as UNSECURED
 from aioproducer.security.oauth.unsecured import unsecured_token
 from aioproducer.security.password import Password
 from aioproducer.security.sasl import OAUTHBEARER
-from aioproducer.security.tls import client_context
+from aioproducer.security.tls.contexts import client_context
+from aioproducer.security.tls.sources import FixedContext, RenewedContext, TlsSource
 
 if TYPE_CHECKING:
     from aioproducer.configs.client_config import ClientConfig
@@ -35,6 +37,12 @@ DEFAULT_RETRIEVER = f"{_PACKAGE}DefaultJwtRetriever"
 CLIENT_CREDENTIALS = f"{_PACKAGE}ClientCredentialsJwtRetriever"
 JWT_BEARER = f"{_PACKAGE}JwtBearerJwtRetriever"
 FILE = f"{_PACKAGE}FileJwtRetriever"
+VALIDATORS = (f"{_PACKAGE}DefaultJwtValidator", f"{_PACKAGE}ClientJwtValidator")
+LOGIN_HANDLERS = (
+    f"{_PACKAGE}OAuthBearerLoginCallbackHandler",
+    f"{_PACKAGE}secured.OAuthBearerLoginCallbackHandler",
+    f"{_PACKAGE}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
+)
 RETRIEVERS = (DEFAULT_RETRIEVER, CLIENT_CREDENTIALS, JWT_BEARER, FILE)
 
 _PROVIDER = "sasl.oauth.token.provider"
@@ -47,12 +55,19 @@ _ASSERTION = "sasl.oauthbearer.assertion."
 _KEY_FILE = "sasl.oauthbearer.assertion.private.key.file"
 _EXTENSION = "extension_"
 _JAAS_SSL = (
+    "ssl.truststore.type",
     "ssl.truststore.location",
+    "ssl.truststore.password",
     "ssl.truststore.certificates",
+    "ssl.keystore.type",
     "ssl.keystore.location",
+    "ssl.keystore.password",
     "ssl.keystore.key",
     "ssl.keystore.certificate.chain",
     "ssl.key.password",
+    "ssl.protocol",
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
 )
 
 
@@ -65,7 +80,7 @@ class TokenEndpoint:
     """
 
     url: str
-    context: ssl.SSLContext
+    tls: TlsSource
     client_id: str | None = None
     client_secret: Password | None = None
     scope: str | None = None
@@ -174,7 +189,7 @@ def _endpoint(
             raise _refused(_SECRET, f"it is missing: {_URL} needs it, or {_KEY_FILE}")
     return TokenEndpoint(
         url,
-        _context(url, options),
+        _tls(url, table(type(config)), options),
         client_id,
         secret,
         config.sasl_oauthbearer_scope or options.get("scope"),
@@ -226,9 +241,10 @@ def _jaas_options(jaas: Password | None) -> Mapping[str, str]:
             f"its login module is {entry.login_module}, and sasl.mechanism={OAUTHBEARER} has"
             f" {OAUTHBEARER_LOGIN_MODULE}",
         )
-    known = ("clientId", "clientSecret", "scope", "ssl.protocol", "ssl.truststore.type", "ssl.keystore.type")
     for name in entry.options:
-        if name not in known + _JAAS_SSL and not name.startswith((UNSECURED, _EXTENSION)):
+        if name not in ("clientId", "clientSecret", "scope", *_JAAS_SSL) and not name.startswith(
+            (UNSECURED, _EXTENSION)
+        ):
             raise _refused(_JAAS, f"it has an unknown option {name}")
     return entry.options
 
@@ -243,25 +259,33 @@ def _extensions(options: Mapping[str, str]) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stores:
+class EndpointTls:
     """The ``ssl.`` options of ``sasl.jaas.config``, which are for the identity provider alone."""
 
-    ssl_truststore_location: str | None
-    ssl_truststore_certificates: Password | None
-    ssl_keystore_location: str | None
-    ssl_keystore_key: Password | None
-    ssl_keystore_certificate_chain: Password | None
-    ssl_key_password: Password | None
+    ssl_truststore_type: str | None = None
+    ssl_truststore_location: str | None = None
+    ssl_truststore_password: Password | None = None
+    ssl_truststore_certificates: Password | None = None
+    ssl_keystore_type: str | None = None
+    ssl_keystore_location: str | None = None
+    ssl_keystore_password: Password | None = None
+    ssl_keystore_key: Password | None = None
+    ssl_keystore_certificate_chain: Password | None = None
+    ssl_key_password: Password | None = None
+    ssl_protocol: str = "TLSv1.3"
+    ssl_enabled_protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
+    ssl_cipher_suites: tuple[str, ...] = ()
 
 
-def _context(url: str, options: Mapping[str, str]) -> ssl.SSLContext:
-    if not any(name in options for name in _JAAS_SSL):
-        return system_trust(url)
-    texts = {name.replace(".", "_"): options.get(name) for name in _JAAS_SSL}
-    values: dict[str, Any] = {
-        name: text if text is None or name.endswith("location") else Password(text) for name, text in texts.items()
-    }
-    return client_context(_Stores(**values), checks_hostname=True)
+def _tls(url: str, rows: Mapping[str, ConfigKey], options: Mapping[str, str]) -> TlsSource:
+    given = {name: checked(rows[name], options[name]) for name in _JAAS_SSL if name in options}
+    if not given:
+        return FixedContext(system_trust(url))
+    settings = EndpointTls(**{name.replace(".", "_"): value for name, value in given.items()})
+    stores = (settings.ssl_keystore_location, settings.ssl_truststore_location)
+    files = tuple(location for location in stores if location is not None)
+    make = partial(client_context, settings, checks_hostname=True)
+    return RenewedContext(make, files, "this client for its identity provider")
 
 
 def _parts(url: str) -> SplitResult:

@@ -127,7 +127,7 @@ def test_extensions_and_trust_for_the_provider_come_from_jaas(tmp_path: Path) ->
     source = settings({**URL, **CREDENTIALS, **jaas('extension_logicalCluster="lkc-1"')}).source
     assert isinstance(source, TokenEndpoint)
     assert source.extensions == {"logicalCluster": "lkc-1"}
-    with pytest.raises(ConfigException, match="no PEM"):
+    with pytest.raises(ConfigException, match="No such file"):
         settings({**URL, **CREDENTIALS, **jaas(f'ssl.truststore.location="{tmp_path}/none.pem"')})
 
 
