@@ -125,14 +125,14 @@ class ClientOptions(TypedDict, total=False):
     ``security.protocol``: one of plaintext, ssl, sasl_plaintext, sasl_ssl. Default: PLAINTEXT.
     """
 
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] | None
-    """One of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. Required with SASL.
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"] | None
+    """One of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI. Required with SASL.
 
     ``sasl.mechanism``. Default: None.
     """
 
     sasl_jaas_config: str | Password | None
-    """Username and password, or what OAUTHBEARER needs, in the notation of Java's clients.
+    """Username and password, or what OAUTHBEARER or GSSAPI needs, in the notation of Java's clients.
 
     ``sasl.jaas.config``. Default: None.
     """
@@ -202,25 +202,15 @@ class ClientOptions(TypedDict, total=False):
     org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever.
     """
 
-    sasl_oauthbearer_jwt_validator_class: Literal[
-        "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
-        "org.apache.kafka.common.security.oauthbearer.ClientJwtValidator",
-    ]
+    sasl_oauthbearer_jwt_validator_class: str
     """How tokens are looked at before they are sent: they need an expiry, and are not verified.
 
-    ``sasl.oauthbearer.jwt.validator.class``: one of org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator,
-    org.apache.kafka.common.security.oauthbearer.ClientJwtValidator. Default:
+    ``sasl.oauthbearer.jwt.validator.class``: DefaultJwtValidator or ClientJwtValidator in the package
+    org.apache.kafka.common.security.oauthbearer. Default:
     org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator.
     """
 
-    sasl_login_callback_handler_class: (
-        Literal[
-            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
-            "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
-            "org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
-        ]
-        | None
-    )
+    sasl_login_callback_handler_class: str | None
     """Kafka's own handlers, which many a file names for OAUTHBEARER; they do what the client does without one.
 
     ``sasl.login.callback.handler.class``: one of
@@ -342,6 +332,30 @@ class ClientOptions(TypedDict, total=False):
     """The least time from a renewal to the end of a token, if possible.
 
     ``sasl.login.refresh.buffer.seconds``: 0 to 3600. Default: 300.
+    """
+
+    sasl_kerberos_service_name: str | None
+    """The first part of the brokers' Kerberos principals, for GSSAPI: kafka in kafka/broker.example@EXAMPLE.COM.
+
+    ``sasl.kerberos.service.name``. Default: None.
+    """
+
+    sasl_kerberos_ticket_renew_window_factor: float
+    """A Kerberos ticket is renewed after this part of its lifetime.
+
+    ``sasl.kerberos.ticket.renew.window.factor``: 0.0 to 1.0. Default: 0.8.
+    """
+
+    sasl_kerberos_ticket_renew_jitter: float
+    """The most that is added to this part, at random.
+
+    ``sasl.kerberos.ticket.renew.jitter``: 0.0 to 1.0. Default: 0.05.
+    """
+
+    sasl_kerberos_min_time_before_relogin: int
+    """The least time between two renewals of a ticket, in milliseconds, if its lifetime allows it.
+
+    ``sasl.kerberos.min.time.before.relogin``: at least 0. Default: 60000.
     """
 
     ssl_context: SSLContext | None

@@ -42,7 +42,7 @@ DIFFERENCES = {
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",
     "connections.max.idle.ms": "Kafka gives no range; -1 means never, and lower values are refused here.",
-    "sasl.mechanism": "Kafka's default is GSSAPI, which is not supported here.",
+    "sasl.mechanism": "Kafka's default is GSSAPI; here it must be given.",
     "sasl.plain.username": "Not in Kafka, where `sasl.jaas.config` contains it.",
     "sasl.plain.password": "As sasl.plain.username.",
     "sasl.oauth.token.provider": "Not in Kafka, where `sasl.login.callback.handler.class` is something similar.",
@@ -55,6 +55,9 @@ DIFFERENCES = {
     "sasl.login.read.timeout.ms": "As sasl.login.connect.timeout.ms.",
     "sasl.login.retry.backoff.ms": "Kafka gives no range; a negative time is refused here.",
     "sasl.login.retry.backoff.max.ms": "As sasl.login.retry.backoff.ms.",
+    "sasl.kerberos.ticket.renew.window.factor": "Kafka gives no range; here it is a part.",
+    "sasl.kerberos.ticket.renew.jitter": "As sasl.kerberos.ticket.renew.window.factor.",
+    "sasl.kerberos.min.time.before.relogin": "Kafka gives no range; a negative time is refused here.",
     "ssl.context": "Not in Kafka. `ssl.engine.factory.class` makes one for each connection.",
     "ssl.truststore.type": (
         "Kafka's default is JKS; here the file's first bytes decide. Types of other Java providers are not read."

@@ -13,7 +13,7 @@ from aioproducer.config_types import AdminConfigs, ProducerConfigs, ReaderOption
 from aioproducer.configs.config_def import ConfigKey, checked, table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.reader import ReaderConfig
-from aioproducer.security.oauth.settings import RETRIEVERS
+from aioproducer.security.oauth.settings import LOGIN_HANDLERS, RETRIEVERS, VALIDATORS
 from aioproducer.security.password import Password
 
 EXAMPLES: dict[str, list[Any]] = {
@@ -23,7 +23,9 @@ EXAMPLES: dict[str, list[Any]] = {
     "sasl.login.connect.timeout.ms": [1000, None],
     "sasl.login.read.timeout.ms": [1000, None],
     "sasl.oauth.token.provider": [print, "aioproducer.OAuthBearerToken"],
+    "sasl.login.callback.handler.class": [*LOGIN_HANDLERS, None],
     "sasl.oauthbearer.jwt.retriever.class": list(RETRIEVERS),
+    "sasl.oauthbearer.jwt.validator.class": list(VALIDATORS),
     "ssl.context": [ssl.create_default_context(), None],
     "ssl.enabled.protocols": ["TLSv1.2,TLSv1.3", ["TLSv1.3"]],
     "ssl.engine.factory.class": [

@@ -144,6 +144,8 @@ CLASSES = {
 BY_THE_FILE = {"ssl.keystore.type", "ssl.truststore.type"}
 NARROWER = {
     "enable.metrics.push",
+    "sasl.kerberos.ticket.renew.jitter",
+    "sasl.kerberos.ticket.renew.window.factor",
     "ssl.enabled.protocols",
     "ssl.endpoint.identification.algorithm",
     "ssl.keymanager.algorithm",
@@ -161,6 +163,7 @@ STRICTER = {
     "sasl.login.read.timeout.ms",
     "sasl.login.retry.backoff.ms",
     "sasl.login.retry.backoff.max.ms",
+    "sasl.kerberos.min.time.before.relogin",
 }
 
 

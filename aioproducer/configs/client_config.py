@@ -28,6 +28,7 @@ from aioproducer.configs.tls_values import CONTEXT_FACTORY, ENABLED_PROTOCOLS, P
 from aioproducer.configs.unsupported import BY_CLIENTS
 from aioproducer.errors import ConfigException
 from aioproducer.security.credentials import credentials_of
+from aioproducer.security.kerberos.settings import KerberosSettings, kerberos_settings
 from aioproducer.security.oauth.settings import (
     DEFAULT_RETRIEVER,
     LOGIN_HANDLERS,
@@ -37,12 +38,15 @@ from aioproducer.security.oauth.settings import (
     oauth_settings,
 )
 from aioproducer.security.password import Password
-from aioproducer.security.sasl import MECHANISMS, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, scramp
+from aioproducer.security.sasl import CLIENT_MECHANISMS, GSSAPI, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, scramp
 from aioproducer.security.tls.contexts import client_context
 from aioproducer.security.tls.sources import FACTORY, ContextFactory, FixedContext, RenewedContext, TlsSource
 
-MECHANISM = Valid("", lambda mechanism: True, MECHANISMS)  # what is wrong with another one, credentials_of() knows
+MECHANISM = Valid(
+    "", lambda mechanism: True, CLIENT_MECHANISMS
+)  # what is wrong with another one, credentials_of() knows
 _PROVIDER = "sasl.oauth.token.provider"
+_OF_LOGINS = ("sasl.oauth", "sasl.login.", "sasl.kerberos.")
 TOKEN_PROVIDER = Valid(
     "a callable, or an object with a method token", lambda plugin: callable(plugin) or hasattr(plugin, "token")
 )
@@ -56,8 +60,11 @@ RETRIEVER = Valid(
 )
 KEY_MANAGER = one_of("SunX509", "NewSunX509", "PKIX")
 TRUST_MANAGER = one_of("PKIX", "SunX509")
-VALIDATOR = one_of(*VALIDATORS)
-LOGIN_HANDLER = one_of(*LOGIN_HANDLERS)
+VALIDATOR = Valid(
+    "DefaultJwtValidator or ClientJwtValidator in the package org.apache.kafka.common.security.oauthbearer",
+    lambda name: name in VALIDATORS,
+)
+LOGIN_HANDLER = Valid("one of " + ", ".join(LOGIN_HANDLERS), lambda name: name in LOGIN_HANDLERS)
 SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
 
@@ -119,13 +126,13 @@ class ClientConfig:
         "[security.md](security.md).",
     )
     sasl_mechanism: str | None = key(
-        Type.STRING, None, MECHANISM, f"One of {', '.join(MECHANISMS)}. Required with SASL."
+        Type.STRING, None, MECHANISM, f"One of {', '.join(CLIENT_MECHANISMS)}. Required with SASL."
     )
     sasl_jaas_config: Password | None = key(
         Type.PASSWORD,
         None,
         ANY,
-        "Username and password, or what OAUTHBEARER needs, in the notation of Java's clients.",
+        "Username and password, or what OAUTHBEARER or GSSAPI needs, in the notation of Java's clients.",
     )
     sasl_plain_username: str | None = key(
         Type.STRING, None, NON_EMPTY, "The username, instead of sasl.jaas.config, for PLAIN and SCRAM."
@@ -226,6 +233,24 @@ class ClientConfig:
     sasl_login_refresh_buffer_seconds: int = key(
         Type.SHORT, 300, between(0, 3600), "The least time from a renewal to the end of a token, if possible."
     )
+    sasl_kerberos_service_name: str | None = key(
+        Type.STRING,
+        None,
+        ANY,
+        "The first part of the brokers' Kerberos principals, for GSSAPI: kafka in kafka/broker.example@EXAMPLE.COM.",
+    )
+    sasl_kerberos_ticket_renew_window_factor: float = key(
+        Type.DOUBLE, 0.8, between(0.0, 1.0), "A Kerberos ticket is renewed after this part of its lifetime."
+    )
+    sasl_kerberos_ticket_renew_jitter: float = key(
+        Type.DOUBLE, 0.05, between(0.0, 1.0), "The most that is added to this part, at random."
+    )
+    sasl_kerberos_min_time_before_relogin: int = key(
+        Type.LONG,
+        60000,
+        at_least(0),
+        "The least time between two renewals of a ticket, in milliseconds, if its lifetime allows it.",
+    )
     ssl_context: Any = key(
         Type.CLASS, None, SSL_CONTEXT, "An `ssl.SSLContext` for the connections, instead of all other `ssl.` configs."
     )
@@ -305,7 +330,7 @@ class ClientConfig:
     """Has the context of each connection with TLS; not a config of the user's."""
 
     @property
-    def credentials(self) -> Credentials | OAuthSettings | None:
+    def credentials(self) -> Credentials | OAuthSettings | KerberosSettings | None:
         """What the client authenticates with, or gets it from; None without SASL. Raises :class:`ConfigException`."""
         credentials = credentials_of(
             self.security_protocol,
@@ -314,12 +339,19 @@ class ClientConfig:
             self.sasl_plain_username,
             self.sasl_plain_password,
         )
-        return oauth_settings(self) if self.uses_tokens else credentials
+        if self.uses_tokens:
+            return oauth_settings(self)
+        return kerberos_settings(self) if self.uses_tickets else credentials
 
     @property
     def uses_tokens(self) -> bool:
         """Whether the client authenticates by OAUTHBEARER."""
         return self.security_protocol.upper().startswith("SASL_") and self.sasl_mechanism == OAUTHBEARER
+
+    @property
+    def uses_tickets(self) -> bool:
+        """Whether the client authenticates by GSSAPI."""
+        return self.security_protocol.upper().startswith("SASL_") and self.sasl_mechanism == GSSAPI
 
     @property
     def rebootstraps(self) -> bool:
@@ -360,9 +392,19 @@ def client_config(
 
 
 def _with_provider(config: C) -> C:
-    """With the token provider as an object. Raises :class:`ConfigException` for configs of tokens without effect."""
-    rows = [row for name, row in table(type(config)).items() if name.startswith(("sasl.oauth", "sasl.login."))]
+    """With the token provider as an object. Raises :class:`ConfigException` for configs of tokens and tickets without
+    effect."""
+    rows = [row for name, row in table(type(config)).items() if name.startswith(_OF_LOGINS)]
     given = [row.name for row in rows if getattr(config, row.name.replace(".", "_")) != row.default]
+    of_tickets = [name for name in given if name.startswith("sasl.kerberos.")]
+    if of_tickets and not config.uses_tickets:
+        raise ConfigException(
+            f"config {of_tickets[0]!r} is for Kerberos, and sasl.mechanism is {config.sasl_mechanism} with "
+            f"security.protocol={config.security_protocol}: set GSSAPI with SASL_SSL, or leave it out",
+            name=of_tickets[0],
+        )
+    of_both = ("sasl.login.retry.backoff.ms", "sasl.login.retry.backoff.max.ms")
+    given = [name for name in given if name not in of_tickets and not (config.uses_tickets and name in of_both)]
     if given and not config.uses_tokens:
         raise ConfigException(
             f"config {given[0]!r} is for tokens, and sasl.mechanism is {config.sasl_mechanism} with security.protocol="

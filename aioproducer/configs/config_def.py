@@ -111,6 +111,8 @@ def table(config_class: type[Any]) -> dict[str, ConfigKey]:
 
 
 _OF_OTHER_CLIENTS = {
+    "sasl.kerberos.keytab": "sasl.jaas.config",
+    "sasl.kerberos.principal": "sasl.jaas.config",
     "sasl.mechanisms": "sasl.mechanism",
     "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
     "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",

@@ -24,11 +24,10 @@ from aioproducer.net.connection import Connection
 from aioproducer.net.connection_protocol import ConnectionProtocol
 from aioproducer.net.host_addresses import in_turn, resolve
 from aioproducer.net.node_api_versions import NodeApiVersions
+from aioproducer.net.sasl_clients import AnyCredentials
 from aioproducer.net.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from aioproducer.security.oauth.token import OAuthBearerToken
-from aioproducer.security.sasl import Credentials
 from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.timing.loop_clock import LoopClock
 
@@ -135,7 +134,7 @@ class LinkTask:
                     raise
                 log.debug("%s at %s: %s; trying its next address", self._link, host, error)
 
-    async def _connect_to(self, host: str, allowed: float, credentials: Credentials | OAuthBearerToken | None) -> None:
+    async def _connect_to(self, host: str, allowed: float, credentials: AnyCredentials | None) -> None:
         self._lost.clear()
         connection = self._new_connection()
         try:
@@ -230,8 +229,10 @@ class LinkTask:
             raise error_for(response.error_code, f"{self._link} refused to report its API versions")
         self._link.api_versions = NodeApiVersions(str(self._link), response)
 
-    async def _authenticate(self, connection: Connection, credentials: Credentials | OAuthBearerToken | None) -> None:
-        again_in = await self._security.authenticate(connection, self._link.api_versions, credentials)
+    async def _authenticate(self, connection: Connection, credentials: AnyCredentials | None) -> None:
+        again_in = await self._security.authenticate(
+            connection, self._link.api_versions, credentials, self._link.address.host
+        )
         self._session_due = None if again_in is None else self._clock.tick(self._loop.time() + again_in)
 
     async def _reauthenticate(self, connection: Connection) -> None:

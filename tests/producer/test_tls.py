@@ -229,11 +229,11 @@ class TestFactory:
         answers: list[Any] = [ssl.create_default_context(cafile=str(certificates.authority)), OSError("no vault")]
 
         def factory() -> ssl.SSLContext:
-            answer = answers.pop(0)
-            answers.append(answer)
-            if isinstance(answer, OSError):
-                raise answer
-            return answer
+            answers.append(answers.pop(0))
+            if isinstance(answers[-1], OSError):
+                raise answers[-1]
+            context: ssl.SSLContext = answers[-1]
+            return context
 
         async with (
             tls_cluster(certificates) as cluster,

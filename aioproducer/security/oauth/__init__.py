@@ -6,8 +6,6 @@ it. A task of the login renews the token before it expires; an attempt that fail
 of a JWT give the time of the renewal, but prove nothing: brokers verify tokens. A refused token is not used again.
 
 settings.py          where a client gets its tokens, from its configs
-login.py             keeps a client's token fresh
-refresh.py           when to renew a token
 retrieval.py         gets a token: from the user's code, an identity provider or a file
 http.py              requests to identity providers, bounded in time and size
 assertion.py         the JWT that a client signs to prove who it is

@@ -20,11 +20,11 @@ from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE, parse_jaas
 from aioproducer.security.oauth.assertion import Assertion
 from aioproducer.security.oauth.http import HttpLimits, system_trust
 from aioproducer.security.oauth.libraries import httpx, pyjwt
-from aioproducer.security.oauth.refresh import RefreshWindow
 from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.oauth.unsecured import PREFIX as UNSECURED
 from aioproducer.security.oauth.unsecured import unsecured_token
 from aioproducer.security.password import Password
+from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.security.sasl import OAUTHBEARER
 from aioproducer.security.tls.contexts import client_context
 from aioproducer.security.tls.sources import FixedContext, RenewedContext, TlsSource
