@@ -125,7 +125,7 @@ class LinkTask:
                 hosts = in_turn(await resolve(self._link.address), self._last_host)
         except (OSError, ValueError) as error:
             raise self._explained(error, allowed) from error
-        credentials = await self._security.credentials()
+        credentials = await self._security.credentials(self._link.address.host)
         for host in hosts:
             try:
                 return await self._connect_to(host, allowed, credentials)
@@ -241,7 +241,8 @@ class LinkTask:
         idle connection stays idle, and is closed when its time is over.
         """
         try:
-            credentials = await self._security.credentials()  # sending continues until there is a token
+            # Sending continues until there is a token.
+            credentials = await self._security.credentials(self._link.address.host)
         except KafkaError as error:
             connection.close(error)
         if connection.error is not None:

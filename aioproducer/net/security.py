@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable, Coroutine
 from random import Random
@@ -13,8 +14,8 @@ from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection
 from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.sasl_authenticator import authenticate, reauthenticate_after
-from aioproducer.net.sasl_clients import AnyCredentials
-from aioproducer.security.expiring_login import ExpiringLogin
+from aioproducer.net.sasl_clients import AnyCredentials, GssapiSaslClient
+from aioproducer.security.expiring_login import TICKET, ExpiringLogin
 from aioproducer.security.kerberos.settings import KerberosSettings
 from aioproducer.security.kerberos.tickets import LIMIT, KerberosTicket, Tickets
 from aioproducer.security.oauth.retrieval import retrieval
@@ -58,11 +59,14 @@ class ClientSecurity:
         for the address it resolved to."""
         return {} if self._tls is None else {"ssl": await self._tls.context(), "server_hostname": address.host}
 
-    async def credentials(self) -> AnyCredentials | None:
-        """What the client authenticates with; None if it does not. An identity provider may be asked for it, so ask
-        before a connection is made: no broker waits then. Raises :class:`KafkaError` if there is no token."""
+    async def credentials(self, host: str) -> AnyCredentials | None:
+        """What the client authenticates with to a broker at ``host``; None if it does not. An identity provider or a
+        KDC may be asked for it, so ask before a connection is made: no broker waits then. Raises :class:`KafkaError` if
+        there is no token."""
         if self._tickets is not None:
-            return await self._tickets.token()
+            ticket = await self._tickets.token()
+            await asyncio.to_thread(GssapiSaslClient(ticket, host).initial_response)  # caches the service's ticket
+            return ticket
         return self._credentials if self._tokens is None else await self._tokens.token()
 
     async def authenticate(
@@ -115,8 +119,7 @@ def _ticket_login(
         LIMIT,
         random=random,
         launch=launch,
-        kind="ticket",
-        limited_by="krb5.conf may set less",
+        kind=TICKET,
     )
 
 

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from random import Random
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from aioproducer.errors import KafkaError, TokenUnavailableException
 from aioproducer.security.refresh_window import RefreshWindow
@@ -34,6 +34,25 @@ class Expiring(Protocol):
 E = TypeVar("E", bound=Expiring)
 
 
+class Kind(NamedTuple):
+    """What a login gets, in messages, and the log's fields when it is renewed or not."""
+
+    noun: str
+    limited_by: str
+    """What sets the limit of an attempt."""
+    renewed: dict[str, object]
+    not_renewed: dict[str, object]
+
+
+TOKEN: Final = Kind(
+    "token",
+    "sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms together",
+    {"event": "token_renewed"},
+    {"event": "token_not_renewed"},
+)
+TICKET: Final = Kind("ticket", "krb5.conf may set less", {"event": "ticket_renewed"}, {"event": "ticket_not_renewed"})
+
+
 class ExpiringLogin(Generic[E]):
     """The token of one client, or its ticket, which all its connections share.
 
@@ -56,12 +75,9 @@ class ExpiringLogin(Generic[E]):
         random: Random,
         launch: Callable[[Coroutine[Any, Any, None], str], None],
         wall: Callable[[], float] = time.time,
-        kind: str = "token",
-        limited_by: str = "sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms together",
+        kind: Kind = TOKEN,
     ) -> None:
-        """``kind`` and ``limited_by`` are for messages: what the client gets, and what sets the limit."""
         self._kind = kind
-        self._limited_by = limited_by
         self._retrieve = retrieve
         self._window = window
         self._backoff = backoff
@@ -92,7 +108,7 @@ class ExpiringLogin(Generic[E]):
             return self._token
         if not self._launched:
             self._launched = True
-            self._launch(self._run(), f"aioproducer {self._kind}")
+            self._launch(self._run(), f"aioproducer {self._kind.noun}")
         waiting: asyncio.Future[E] = self._loop.create_future()
         self._waiting.append(waiting)
         self._wanted.set()
@@ -158,11 +174,11 @@ class ExpiringLogin(Generic[E]):
                 token = await self._retrieve()
         except TimeoutError:
             raise TokenUnavailableException(
-                f"no {self._kind} within {self._limit * 1000:.0f} ms ({self._limited_by})"
+                f"no {self._kind.noun} within {self._limit * 1000:.0f} ms ({self._kind.limited_by})"
             ) from None
         if token.expires_at is not None and token.expires_at <= self.wall():
             raise TokenUnavailableException(
-                f"the {self._kind} is not valid any more ({token.described(self.wall())}):"
+                f"the {self._kind.noun} is not valid any more ({token.described(self.wall())}):"
                 " is this machine's clock right?"
             )
         return token
@@ -170,7 +186,7 @@ class ExpiringLogin(Generic[E]):
     def _hold(self, token: E) -> None:
         now = self._loop.time()
         if self._failures and self._token is not None:
-            log.info("the %s is renewed again", self._kind, extra={"kafka": {"event": f"{self._kind}_renewed"}})
+            log.info("the %s is renewed again", self._kind.noun, extra={"kafka": self._kind.renewed})
         self._failures = 0
         # Without an expiry it may be invalid soon: the next authentication gets another one.
         if token.expires_at is None:
@@ -192,7 +208,11 @@ class ExpiringLogin(Generic[E]):
         self._lines.logged("renewal", now)
         left = self._valid_until - now
         present = f"the present one is valid for another {left:.0f} s" if left > 0 else "the last one has expired"
-        fields = {"event": f"{self._kind}_not_renewed", "error": type(error).__name__}
+        fields = {**self._kind.not_renewed, "error": type(error).__name__}
         log.warning(
-            "the %s could not be renewed: %s; %s; trying again", self._kind, error, present, extra={"kafka": fields}
+            "the %s could not be renewed: %s; %s; trying again",
+            self._kind.noun,
+            error,
+            present,
+            extra={"kafka": fields},
         )

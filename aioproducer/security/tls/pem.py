@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import textwrap
 
 _BLOCK = re.compile(r"(-----BEGIN ([A-Z0-9 ]+)-----)(.*?)(-----END \2-----)", re.DOTALL)
 
@@ -26,5 +25,6 @@ def pem_text(text: str) -> str:
 
 def pem_of(kind: str, der: bytes) -> str:
     """A block of this kind (``CERTIFICATE``, ``PRIVATE KEY``)."""
-    lines = "\n".join(textwrap.wrap(base64.b64encode(der).decode(), 64))
+    text = base64.b64encode(der).decode()
+    lines = "\n".join(text[at : at + 64] for at in range(0, len(text), 64))
     return f"-----BEGIN {kind}-----\n{lines}\n-----END {kind}-----\n"

@@ -6,7 +6,6 @@ except for TLS 1.3. Either may be given.
 
 from __future__ import annotations
 
-import difflib
 import re
 import ssl
 from collections.abc import Iterable
@@ -85,6 +84,8 @@ def openssl_name(suite: str) -> str:
     name = suite if suite in known else _translated(suite)
     if name in known:
         return name
+    import difflib
+
     near = difflib.get_close_matches(suite, _java_names(known), n=1, cutoff=0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise refused(_SUITES, f"{suite!r} is no cipher suite that OpenSSL has here{hint}")
