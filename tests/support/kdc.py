@@ -54,8 +54,6 @@ class Kdc:
                 dns_canonicalize_hostname = false
                 rdns = false
                 udp_preference_limit = 1
-                kdc_timeout = 2
-                max_retries = 1
             [realms]
                 {REALM} = {{
                     kdc = 127.0.0.1:{self.port}
