@@ -59,5 +59,10 @@ class _HasToken(Protocol):
 TokenProviderLike = Callable[[], _Token] | Callable[[], Awaitable[_Token]] | _HasToken | type[_HasToken] | str
 """What ``sasl.oauth.token.provider`` may be; a str is the import path of one."""
 
-ContextFactoryLike = Callable[[], ssl.SSLContext] | type[Callable[[], ssl.SSLContext]] | str
+
+class _MakesContexts(Protocol):
+    def __call__(self) -> ssl.SSLContext: ...
+
+
+ContextFactoryLike = Callable[[], ssl.SSLContext] | type[_MakesContexts] | str
 """What ``ssl.engine.factory.class`` may be; a class has objects that are called; a str is the import path of one."""
