@@ -21,7 +21,7 @@ from aioproducer.admin import KafkaAdmin
 from aioproducer.errors import KafkaError, SaslAuthenticationException, TimeoutException
 from aioproducer.reader import PartitionReader
 from aioproducer.security.jaas import KERBEROS_LOGIN_MODULE
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
 from tests.support.kdc import REALM, Kdc, running_kdc
 

@@ -12,8 +12,8 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.errors import SaslAuthenticationException, SslAuthenticationException
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
-from aioproducer.testing.apache_kafka import ApacheKafka
-from aioproducer.testing.kafka_jvm import properties_text
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.kafka_jvm import properties_text
 from aioproducer.testing.pytest_kafka import running_kafka
 from tests.support.certificates import Certificates, make_certificates
 from tests.support.stores import PASSWORD as STORE_PASSWORD

@@ -22,6 +22,7 @@ from aioproducer.errors import (
     ConfigException,
     IllegalArgumentException,
     IllegalStateException,
+    InvalidTimestampException,
     InvalidTopicException,
     KafkaError,
     RecordTooLargeException,
@@ -34,7 +35,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
-from aioproducer.testing.simulation.transport import SimulatedTransport
+from aioproducer.testing.simulation.network.transport import SimulatedTransport
 from aioproducer.types import PartitionInfo
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
@@ -563,6 +564,41 @@ async def test_an_unknown_topic_names_itself(world: World) -> None:
             _ = await producer.enqueue("nowhere", b"v")
         with pytest.raises(TimeoutException, match="UNKNOWN_TOPIC_OR_PARTITION"):
             await producer.partitions_for("nowhere")
+
+
+@pytest.mark.parametrize("name", ["a\ud800", "a" * 40_000, "é" * 20_000])
+async def test_a_topic_name_that_no_request_can_have_harms_no_other_topic(name: str) -> None:
+    """It would be in every request for metadata from then on, and none of these could be written."""
+    async with running() as (_, producer):
+        for send in (producer.send, producer.enqueue, producer.send_many):
+            with pytest.raises(IllegalArgumentException, match="the topic is '"):
+                await send(name, b"v")
+        with pytest.raises(IllegalArgumentException, match="the topic is"):
+            await producer.partitions_for(name)
+        with pytest.raises(IllegalArgumentException, match="the topic is"):
+            _ = producer.send(ProducerRecord(name, b"v"))
+        await producer.send("t", b"v")
+        await producer.partitions_for("t")
+        assert all_memory_free(producer)
+
+
+@pytest.mark.parametrize("batch_size", [16_384, 1 << 20])  # read in the loop, and in a thread
+async def test_a_timestamp_that_the_topic_does_not_allow_fails_its_record_alone(batch_size: int) -> None:
+    filler = [bytes(1000)] * (batch_size // 1200)
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=1000, batch_size=batch_size) as producer:
+            await producer.partitions_for("t")
+            rest = [producer.send("t", value) for value in filler]
+            wrong = [producer.send("t", b"nanoseconds", timestamp_ms=time.time_ns()) for _ in range(2)]
+            rest.append(producer.send("t", b"last"))
+            await producer.flush()
+            for delivery in wrong:
+                error = delivery.exception()
+                assert isinstance(error, InvalidTimestampException)
+                assert "the record's timestamp is out of range" in str(error)
+                assert error.outcome is Outcome.NOT_SENT
+            assert [delivery.result().offset for delivery in rest] == [*range(len(rest))]
 
 
 async def test_a_topic_name_that_is_not_allowed_fails_at_once() -> None:

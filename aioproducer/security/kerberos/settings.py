@@ -11,22 +11,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from aioproducer.errors import ConfigException
 from aioproducer.security.jaas import KERBEROS_LOGIN_MODULE, parse_jaas
 from aioproducer.security.kerberos.library import gssapi
+from aioproducer.security.password import Password
 from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.security.sasl import GSSAPI
-
-if TYPE_CHECKING:
-    from aioproducer.configs.client_config import ClientConfig
 
 _JAAS = "sasl.jaas.config"
 _SERVICE = "sasl.kerberos.service.name"
 _KNOWN = ("useKeyTab", "keyTab", "principal", "useTicketCache", "ticketCache", "serviceName")
 _WITHOUT_EFFECT = ("debug", "doNotPrompt", "isInitiator", "refreshKrb5Config", "renewTGT", "storeKey")
 """Options that change nothing here: nobody is asked for a password, and krb5.conf is read for each ticket."""
+
+
+class TicketConfig(Protocol):
+    """A client's config (``ClientConfig``), of which only these keys are read."""
+
+    @property
+    def sasl_jaas_config(self) -> Password | None: ...
+    @property
+    def sasl_kerberos_service_name(self) -> str | None: ...
+    @property
+    def sasl_kerberos_ticket_renew_window_factor(self) -> float: ...
+    @property
+    def sasl_kerberos_ticket_renew_jitter(self) -> float: ...
+    @property
+    def sasl_kerberos_min_time_before_relogin(self) -> int: ...
+    @property
+    def sasl_login_retry_backoff_ms(self) -> int: ...
+    @property
+    def sasl_login_retry_backoff_max_ms(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +60,7 @@ class KerberosSettings:
     retry_backoff_max_ms: int
 
 
-def kerberos_settings(config: ClientConfig) -> KerberosSettings:
+def kerberos_settings(config: TicketConfig) -> KerberosSettings:
     """Raises :class:`ConfigException` for what is missing, contradictory or without effect, and without the library."""
     options = _options(config)
     service = _service(config.sasl_kerberos_service_name, options.get("serviceName"))
@@ -75,7 +92,7 @@ def kerberos_settings(config: ClientConfig) -> KerberosSettings:
     )
 
 
-def _options(config: ClientConfig) -> Mapping[str, str]:
+def _options(config: TicketConfig) -> Mapping[str, str]:
     if config.sasl_jaas_config is None:
         return {}
     entry = parse_jaas(_JAAS, config.sasl_jaas_config)

@@ -1,4 +1,4 @@
-"""Where a client gets its tokens, and how long that may take: from its configs, with Kafka's rules.
+"""The settings of OAUTHBEARER, from a client's configs and by Kafka's rules: the source of tokens, and its time limits.
 
 ``sasl.oauth.token.provider`` is the user's own code. Otherwise Kafka's configs name a file, or an identity provider and
 what it knows the client by (client credentials, or an assertion); some of that may stand in ``sasl.jaas.config``, as
@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from aioproducer.configs.config_def import ConfigKey, checked, table
 from aioproducer.errors import ConfigException
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE, parse_jaas
 from aioproducer.security.oauth.assertion import Assertion
 from aioproducer.security.oauth.http import HttpLimits, system_trust
 from aioproducer.security.oauth.libraries import httpx, pyjwt
 from aioproducer.security.oauth.token import OAuthBearerToken
+from aioproducer.security.oauth.token_config import TokenConfig
 from aioproducer.security.oauth.unsecured import PREFIX as UNSECURED
 from aioproducer.security.oauth.unsecured import unsecured_token
 from aioproducer.security.password import Password
@@ -28,9 +28,6 @@ from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.security.sasl import OAUTHBEARER
 from aioproducer.security.tls.contexts import client_context
 from aioproducer.security.tls.sources import FixedContext, RenewedContext, TlsSource
-
-if TYPE_CHECKING:
-    from aioproducer.configs.client_config import ClientConfig
 
 _PACKAGE = "org.apache.kafka.common.security.oauthbearer."
 DEFAULT_RETRIEVER = f"{_PACKAGE}DefaultJwtRetriever"
@@ -127,7 +124,7 @@ class OAuthSettings:
     retry_backoff_max_ms: int
 
 
-def oauth_settings(config: ClientConfig) -> OAuthSettings:
+def oauth_settings(config: TokenConfig) -> OAuthSettings:
     """Raises :class:`ConfigException` for what is missing, contradictory or without effect."""
     connect, read = config.sasl_login_connect_timeout_ms, config.sasl_login_read_timeout_ms
     return OAuthSettings(
@@ -145,7 +142,7 @@ def oauth_settings(config: ClientConfig) -> OAuthSettings:
     )
 
 
-def _source(config: ClientConfig) -> TokenSource:
+def _source(config: TokenConfig) -> TokenSource:
     url, options = config.sasl_oauthbearer_token_endpoint_url, _jaas_options(config.sasl_jaas_config)
     if config.sasl_oauth_token_provider is not None:
         if config.sasl_jaas_config is not None:
@@ -171,7 +168,7 @@ def _source(config: ClientConfig) -> TokenSource:
 
 
 def _endpoint(
-    config: ClientConfig, url: str, options: Mapping[str, str], extensions: Mapping[str, str], *, grants_assertion: bool
+    config: TokenConfig, url: str, options: Mapping[str, str], extensions: Mapping[str, str], *, grants_assertion: bool
 ) -> TokenEndpoint:
     client_id = config.sasl_oauthbearer_client_credentials_client_id or options.get("clientId")
     secret = config.sasl_oauthbearer_client_credentials_client_secret
@@ -189,7 +186,7 @@ def _endpoint(
             raise _refused(_SECRET, f"it is missing: {_URL} needs it, or {_KEY_FILE}")
     return TokenEndpoint(
         url,
-        _tls(url, table(type(config)), options),
+        _tls(url, options),
         client_id,
         secret,
         config.sasl_oauthbearer_scope or options.get("scope"),
@@ -200,7 +197,7 @@ def _endpoint(
     )
 
 
-def _assertion(config: ClientConfig) -> Assertion | None:
+def _assertion(config: TokenConfig) -> Assertion | None:
     """Files are only checked here for being there: they are read for each assertion."""
     names = ("file", "private_key_file", "template_file")
     paths = {name: getattr(config, f"sasl_oauthbearer_assertion_{name}") for name in names}
@@ -277,15 +274,21 @@ class EndpointTls:
     ssl_cipher_suites: tuple[str, ...] = ()
 
 
-def _tls(url: str, rows: Mapping[str, ConfigKey], options: Mapping[str, str]) -> TlsSource:
-    given = {name: checked(rows[name], options[name]) for name in _JAAS_SSL if name in options}
+def _tls(url: str, options: Mapping[str, str]) -> TlsSource:
+    given = {name.replace(".", "_"): _option(name, options[name]) for name in _JAAS_SSL if name in options}
     if not given:
         return FixedContext(system_trust(url))
-    settings = EndpointTls(**{name.replace(".", "_"): value for name, value in given.items()})
+    settings = EndpointTls(**given)
     stores = (settings.ssl_keystore_location, settings.ssl_truststore_location)
     files = tuple(location for location in stores if location is not None)
     make = partial(client_context, settings, checks_hostname=True)
     return RenewedContext(make, files, "this client for its identity provider")
+
+
+def _option(name: str, text: str) -> Any:
+    if name in ("ssl.enabled.protocols", "ssl.cipher.suites"):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return text if name.endswith(("location", "type", "protocol")) else Password(text)
 
 
 def _parts(url: str) -> SplitResult:

@@ -124,6 +124,8 @@ def _read(config: StoreConfig) -> tuple[bytes, str]:
         raise config.refused("location", f"{config.location}: it is larger than {LARGEST_STORE} bytes")
     type = _type_of(config, data)
     asked = None if config.type is None else config.type.upper()
+    if asked not in (None, JKS, PKCS12, PEM):
+        raise config.refused("type", f"it is {config.type}, but must be one of {JKS}, {PKCS12}, {PEM}")
     if asked is not None and (asked == PEM) != (type == PEM):
         raise config.refused("type", f"it is {config.type}, but {config.location} is {type}: set {type}")
     if type == PEM and config.password is not None:

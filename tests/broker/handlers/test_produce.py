@@ -344,9 +344,9 @@ class TestElsewhere:
         """The threads that batches were read by."""
         threads: list[str] = []
 
-        def noted(batch: RecordBatch, limit: int, codec: log_validator.Codec | None) -> log_validator.Scan:
+        def noted(batch: RecordBatch, limit: int, wanted: log_validator.Wanted | None) -> log_validator.Scan:
             threads.append(threading.current_thread().name.partition("_")[0])
-            return log_validator.scan(batch, limit, codec)
+            return log_validator.scan(batch, limit, wanted)
 
         for module in (batch_scanner, produce):
             monkeypatch.setattr(module, "scan", noted)

@@ -15,12 +15,12 @@ from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError,
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.parking.parked_record import ParkedRecord
-from aioproducer.types import TimestampType
+from aioproducer.types import ProducerRecord, TimestampType
 from tests.producer.standing_loop import NOW_MS, CountingLot, Hooks, Loop, failure, make_batch, succeed, waiting
 
 
 def parked() -> ParkedRecord:
-    return ParkedRecord(Loop(), "t", None, b"v", None, None, None, 100, now=0.0, max_block=1.0)
+    return ParkedRecord(Loop(), ProducerRecord("t", b"v"), 100, now=0.0, max_block=1.0)
 
 
 # What a delivery says

@@ -30,7 +30,7 @@ from aioproducer.producer.parking.parking_lot import TRIAL
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.timing.time_slice import TIME_SLICE, TimeSlice
-from aioproducer.types import LedgerEntry
+from aioproducer.types import LedgerEntry, ProducerRecord
 from tests.producer.standing_loop import Accumulation, Future, waiting
 
 FOR_ONE: Final = 1000 + PARKED_COST
@@ -66,12 +66,7 @@ class Parking(Accumulation):
         key, headers = more.get("key"), more.get("headers")
         record = ParkedRecord(
             self.loop,
-            topic,
-            key,
-            value,
-            more.get("partition"),
-            more.get("timestamp_ms"),
-            headers,
+            ProducerRecord(topic, value, key, more.get("partition"), more.get("timestamp_ms"), headers),
             self.accumulator.record_size(key, value, headers),
             now=self.loop.now,
             max_block=self.max_block,

@@ -749,6 +749,23 @@ async def test_a_topic_created_anew_with_fewer_partitions_goes_on(world: World) 
 
 
 @virtual
+async def test_records_for_a_partition_that_is_gone_say_so(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 3)
+        config = {"delivery_timeout_ms": 3000, "request_timeout_ms": 1000, "linger_ms": 1000}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            await producer.partitions_for("t")
+            waiting = producer.send("t", b"v", partition=2)
+            cluster.delete_topic("t")
+            cluster.create_topic("t", 1)
+            assert (await producer.send("t", b"first", partition=0)).offset == 0
+            gone = "the topic was created anew, and has 1 partition now"
+            assert gone in str(producer.explain("t", 2))
+            assert producer.explain("t", 2).records == 1
+            assert gone in str(await end_of(waiting))
+
+
+@virtual
 async def test_a_topic_is_not_forgotten_while_its_records_wait(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)

@@ -22,7 +22,7 @@ from aioproducer.spark.exactly_once.two_phases import abort_undecided
 from aioproducer.spark.exactly_once.write_once import TransactionTooLongException, too_long, write_once
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.spark.sink.task import Task
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 from tests.spark.epochs import (
     COLUMNS,
     attempt,
@@ -232,6 +232,13 @@ async def test_a_row_that_cannot_be_sent_leaves_nothing_behind(cluster: Embedded
         await attempt(chosen, 3, 0, [*ROWS[:39], "x" * 2_000_000])
     assert await open_transactions(cluster) == []
     assert await read(cluster) == []
+
+
+async def test_a_task_without_rows_makes_the_topic(cluster: EmbeddedCluster) -> None:
+    chosen = options(cluster, topic="made-by-it")
+    await commit(chosen, 5, await attempts(chosen, 5, {0: []}))
+    assert await read(cluster, "made-by-it") == []
+    assert cluster.committed_offsets("aioproducer-query-0") == {("made-by-it", 0): 5}
 
 
 async def write_routed(cluster: EmbeddedCluster, *topics: str, marker_topic: str = "markers") -> None:
