@@ -319,7 +319,7 @@ class TestConfigs:
                 {"ssl.keystore.location": "{broker}", "ssl.truststore.certificates": "planted"},
                 "'ssl.truststore.certificates': no PEM",
             ),
-            ({"ssl.keystore.type": "JCEKS"}, "'ssl.keystore.type' is 'JCEKS'; it must be one of JKS, PKCS12, PEM"),
+            ({"ssl.keystore.type": "JCEKS"}, "'ssl.keystore.type' is 'JCEKS'; it must be one of jks, pkcs12, pem"),
         ],
     )
     async def test_errors_show_no_secret(self, certificates: Certificates, given: dict[str, str], message: str) -> None:

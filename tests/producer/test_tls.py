@@ -20,6 +20,7 @@ from aioproducer.errors import ConfigException, InvalidRequestException, SslAuth
 from aioproducer.reader import PartitionReader
 from tests.broker.test_tls import tls_cluster
 from tests.support.certificates import Certificates, make_certificates
+from tests.support.stores import PASSWORD as STORE_PASSWORD
 from tests.support.stores import Stores, make_stores
 
 
@@ -66,6 +67,26 @@ async def test_stores_of_java_on_both_sides(brokers: Stores, clients: Stores, ki
         servers = underscored.pop("bootstrap_servers")
         async with PartitionReader(servers, "t", 0, **underscored) as reader:
             assert [record.value async for record in reader.read_to_end()] == [b"value"]
+
+
+async def test_an_open_listener_takes_another_store(certificates: Certificates, brokers: Stores) -> None:
+    """Its password is set together with it, and nobody can read it."""
+    async with tls_cluster(certificates, ssl__keystore__location=str(certificates.client)) as cluster:
+        before = await own_certificate(cluster)
+        own = {
+            "listener.name.ssl.ssl.keystore.location": str(brokers.jks),
+            "listener.name.ssl.ssl.keystore.password": "wrong",
+        }
+        with pytest.raises(InvalidRequestException, match=r"'ssl\.keystore\.password': it is not that of"):
+            cluster.alter_broker_configs(own, node_id=0)
+        assert await own_certificate(cluster) == before
+        own["listener.name.ssl.ssl.keystore.password"] = STORE_PASSWORD
+        cluster.alter_broker_configs(own, node_id=0)
+        assert await own_certificate(cluster) != before
+        async with KafkaAdmin(**options(cluster, certificates)) as admin:
+            described = await admin.describe_configs(ConfigResource.broker(0))
+        assert described["listener.name.ssl.ssl.keystore.password"].value is None
+        assert STORE_PASSWORD not in repr(described)
 
 
 @asynccontextmanager
