@@ -20,7 +20,7 @@ _said = False
 
 
 def say_if_interpreted() -> None:
-    """Logs once per process that the package is interpreted, as somebody who measures wants to know."""
+    """Logs once per process that the package is interpreted: measurements depend on that."""
     global _said
     if compiled or _said:
         return

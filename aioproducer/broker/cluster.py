@@ -32,6 +32,7 @@ from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.log.batch_scanner import BatchScanner
 from aioproducer.broker.network.listening_socket import Listen, listen
 from aioproducer.broker.purgatory.purgatories import Purgatories
+from aioproducer.broker.purgatory.purgatory import raise_fatal
 from aioproducer.broker.quotas.quota_managers import QuotaManagers
 from aioproducer.broker.requests.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.requests.fatal_exit_error import FatalExitError
@@ -299,7 +300,7 @@ class EmbeddedCluster(ClusterContents):
         for server in tuple(self._servers.values()):
             await server.settled()
 
-    def _context(self, node_id: int, on_fatal: Callable[[FatalExitError], object]) -> BrokerContext:
+    def _context(self, node_id: int, on_fatal: Callable[[FatalExitError], object] = raise_fatal) -> BrokerContext:
         threads = BackgroundThreads(
             f"aioproducer-background-{node_id}", self._state.configs.broker(node_id).background_threads
         )

@@ -227,6 +227,7 @@ class TestInSlices:
         self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(TransactionCoordinator, "markers_at_once", 2)
+        monkeypatch.setattr(TransactionCoordinator, "_schedule", lambda coordinator: None)
         cluster.create_topic("wide", partitions=100)
         for committed in (True, False):
             started = await client.request(InitProducerIdRequest("x", 60_000), 4)
@@ -250,8 +251,11 @@ class TestInSlices:
             described = DescribeTransactionsRequest(["x"])
             (found,) = (await client.request(described, 0)).transaction_states
             assert found.transaction_state == ("PrepareCommit" if committed else "PrepareAbort")
-            while found.transaction_state.startswith("Prepare"):
-                (found,) = (await client.request(described, 0)).transaction_states
+            assert {cluster.log("wide", index).log_end_offset for index in (0, 1)} == {2 - committed}
+            assert {cluster.log("wide", index).log_end_offset for index in (2, 99)} == {1 - committed}
+            for _ in range(49):
+                cluster._transactions._continue()
+            (found,) = (await client.request(described, 0)).transaction_states
             assert found.transaction_state == ("CompleteCommit" if committed else "CompleteAbort")
             assert found.topics == []
         assert {cluster.log("wide", index).log_end_offset for index in range(100)} == {2}
@@ -277,7 +281,7 @@ class TestInSlices:
         received, _ = await client.receive(ApiKey.METADATA, 13)
         assert (received, memory.used) == (sent, 0)
 
-    async def test_what_cannot_be_read_costs_the_connection(
+    async def test_an_unreadable_request_closes_the_connection(
         self, client: RawClient, connect: Connect, caplog: pytest.LogCaptureFixture
     ) -> None:
         _, frame = client.frame(MetadataRequest([MetadataRequestTopic(name="t" * 200) for _ in range(500)]), 13)

@@ -201,7 +201,7 @@ async def test_a_write_is_shown_and_repaired(kafka: ApacheKafka) -> None:
     await attempt(options, 1, 0, ["undecided"])
     state = await inspect_write(options, "query")
     fates = {fate: [one.partition for one in state.decided(fate)] for fate in Fate}
-    assert fates == {Fate.COMMITTED: [0], Fate.OPEN: [2], Fate.ENDING: [], Fate.LOST: [1]}
+    assert fates == {Fate.COMMITTED: [0], Fate.OPEN: [2], Fate.ENDING: [], Fate.LOST: [1], Fate.FORGOTTEN: []}
     assert len(state.undecided) == 1
     for repair in (abort_undecided, finish, lambda ledger: set_by_hand(ledger, -1)):
         async with open_drivers_ledger(options, "query", "here") as ledger:

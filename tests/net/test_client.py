@@ -207,7 +207,7 @@ async def test_a_node_that_is_none(world: World) -> None:
 
 
 @virtual
-async def test_a_node_that_refuses_the_client_fails_nobody_who_waits_for_another(world: World) -> None:
+async def test_a_node_that_refuses_the_client_fails_no_task_that_waits_for_another(world: World) -> None:
     async with ScriptedCluster(2) as cluster:
         for broker in cluster.brokers:
             authenticates_clients(broker)

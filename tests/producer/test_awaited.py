@@ -119,7 +119,7 @@ async def test_what_is_awaited_after_all_of_it_was_sent_does_not_linger(how: str
 
 
 @near
-async def test_what_nobody_awaits_lingers_for_more() -> None:
+async def test_an_unawaited_batch_lingers() -> None:
     async with warm() as (cluster, producer):
         before = requests(cluster)
         for _ in range(5):
@@ -133,7 +133,7 @@ async def test_what_nobody_awaits_lingers_for_more() -> None:
 
 
 @near
-async def test_a_stream_that_goes_on_is_not_cut_for_one_who_awaits() -> None:
+async def test_a_continuing_stream_is_not_cut_short_for_one_awaiting_task() -> None:
     """A task that awaits a record among others waits no longer than these."""
     async with warm() as (cluster, producer):
         before = requests(cluster)

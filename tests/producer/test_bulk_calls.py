@@ -165,7 +165,7 @@ class TestAsynchronousTables:
         assert (result.count, result.delivered, asked) == (320, 320, 8)
 
     @pytest.mark.parametrize("broken", ["raises", "no table", "other columns"])
-    async def test_what_goes_wrong_comes_after_the_rows_before_it(self, broken: str) -> None:
+    async def test_an_error_comes_after_the_rows_before_it(self, broken: str) -> None:
         pa = pytest.importorskip("pyarrow")
 
         async def tables() -> AsyncIterator[Any]:

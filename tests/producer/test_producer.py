@@ -264,7 +264,7 @@ async def test_records_sent_before_metadata_arrive_in_order() -> None:
         assert cluster.values("t") == cluster.values("u") == numbered(200)
 
 
-async def test_what_goes_in_comes_out() -> None:
+async def test_a_delivered_record_is_read_unchanged() -> None:
     async with running() as (cluster, producer):
         sent: list[dict[str, Any]] = [
             {"value": b"v", "key": b"k", "timestamp_ms": 1_600_000_000_000, "headers": [("a", b"1"), ("a", None)]},
@@ -419,7 +419,7 @@ async def test_a_refused_record_whose_task_was_just_made_is_raised_there_and_not
     assert caplog.messages == []
 
 
-async def test_what_a_broker_says_of_a_record_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_brokers_message_about_a_record_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     def refuse(response: ProduceResponse) -> None:
         answer = response.responses[0].partition_responses[0]
         answer.error_code, answer.error_message = ErrorCode.INVALID_RECORD, "no\n\x1b[31m" + "!" * 30_000
@@ -1115,7 +1115,7 @@ def test_main_raises_within_the_block(broker_in_a_thread: EmbeddedCluster) -> No
     assert "offset 0" in said
 
 
-def test_a_forked_child_is_told_and_the_parent_goes_on(broker_in_a_thread: EmbeddedCluster) -> None:
+def test_a_forked_child_gets_an_error_and_the_parent_continues(broker_in_a_thread: EmbeddedCluster) -> None:
     said = run_python(
         f"""
         async def use(producer):
@@ -1278,7 +1278,7 @@ async def test_partitions_missing_or_doubled_in_metadata(edit: Callable[[Any], N
                 assert cluster.values("t", metadata.partition)
 
 
-async def test_a_topic_nobody_asked_for_and_one_without_a_name() -> None:
+async def test_an_answer_with_an_unrequested_or_unnamed_topic() -> None:
     def extra(response: Any) -> None:
         response.topics += [MetadataResponseTopic(0, None), MetadataResponseTopic(0, "other")]
 

@@ -61,7 +61,7 @@ class BatchScanner:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nobody needs further results. Work in a thread looks at this after each batch."""
+        """Whether no further results are needed. Work in a thread checks this after each batch."""
         return self._closed
 
     def scan(

@@ -18,6 +18,7 @@ from aioproducer.broker.network.connection_gate import OPEN_GATE, Gate
 from aioproducer.broker.network.listening_socket import Listen, listen
 from aioproducer.broker.network.memory_pool import MemoryPool
 from aioproducer.broker.network.processor import Processor
+from aioproducer.broker.network.unread_responses import UnreadResponses
 from aioproducer.broker.requests.request import Quotas, Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.requests.response import RequestEnd
@@ -71,6 +72,7 @@ class SocketServer:
         self._leaving: list[Acceptor] = []
         """The acceptors of listeners that are being closed while the others stay open."""
         self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
+        self._unread = UnreadResponses()
         self.requests = RequestChannel(config.queued_max_requests, clock, quotas, on_complete)
 
     async def open(self, end_points: Iterable[EndPoint]) -> dict[str, EndPoint]:
@@ -288,6 +290,7 @@ class SocketServer:
                 max_idle_ms=config.connections_max_idle_ms,
                 receive_timeout_ms=config.socket_request_receive_timeout_ms,
                 memory=self.memory,
+                unread=self._unread,
             )
             self.requests.add_processor(id, processor)
             processors.append(processor)

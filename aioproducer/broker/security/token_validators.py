@@ -108,7 +108,7 @@ _UNCHECKED = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud",
 
 
 class UnsecuredTokenValidator:
-    """Of tokens that nobody has signed, for tests: Kafka's ``OAuthBearerUnsecuredValidatorCallbackHandler``.
+    """Of unsigned tokens, for tests: Kafka's ``OAuthBearerUnsecuredValidatorCallbackHandler``.
 
     Raises :class:`ConfigException` for options that are none.
     """

@@ -21,9 +21,6 @@ from aioproducer.spark.exactly_once.decision import (
 from aioproducer.spark.exactly_once.marker import VERSION, Marker, MarkerMismatchException, MissingMarkerException
 from aioproducer.spark.exactly_once.prepared import ONGOING, Prepared, slot_named
 
-_ENDING: Final = "PrepareCommit"
-"""Kafka's name for the state of one whose commit cannot be read everywhere yet."""
-
 
 class Fate(StrEnum):
     """What has become of a transaction that was decided."""
@@ -34,6 +31,10 @@ class Fate(StrEnum):
     LOST = "lost"
     FORGOTTEN = "forgotten"
     """It was committed or aborted, too long ago for brokers to know."""
+
+
+_COMMITS: Final = {"PrepareCommit": Fate.ENDING, "CompleteCommit": Fate.COMMITTED}
+"""What Kafka's states mean whose transaction is committed: the first one cannot be read everywhere yet."""
 
 
 class NextStart(NamedTuple):
@@ -92,8 +93,8 @@ class WriteState:
         if now is not None and now.producer_id == one.producer_id:
             if now.state == ONGOING and now.producer_epoch == one.producer_epoch:
                 return Fate.OPEN
-            if now.state == _ENDING and now.producer_epoch == one.producer_epoch + one.second_protocol:
-                return Fate.ENDING
+            if now.producer_epoch == one.producer_epoch + one.second_protocol and now.state in _COMMITS:
+                return _COMMITS[now.state]
             return Fate.COMMITTED if is_there else Fate.LOST
         return Fate.COMMITTED if is_there else Fate.FORGOTTEN
 

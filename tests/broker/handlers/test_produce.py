@@ -195,7 +195,7 @@ class TestLeader:
         assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (-1, 1)
         assert response.node_endpoints == []
 
-    async def test_what_a_producer_wrote_is_known_to_the_next_leader(
+    async def test_the_next_leader_knows_a_producers_batches(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
     ) -> None:
         request = to(cluster, make_batch(b"a", producer_id=5, producer_epoch=0, base_sequence=0))

@@ -322,7 +322,7 @@ def test_no_producer_id() -> None:
     assert here.explain().obstacles[0].last_error == "not allowed"
 
 
-def test_what_blocks_first_comes_first_and_the_rest_after_it() -> None:
+def test_the_first_obstacle_is_named_first() -> None:
     here = Scene(Link(state=LinkState.CONNECTING))
     here.append()
     here.ids.current = None

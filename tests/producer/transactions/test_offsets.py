@@ -56,7 +56,7 @@ async def test_what_a_consumer_tells_of_its_group_and_offsets_is_passed_on() -> 
         await producer.abort_transaction()
 
 
-async def test_a_broker_that_knows_no_members_is_told_of_none() -> None:
+async def test_no_members_are_sent_to_a_broker_that_knows_none() -> None:
     """Before version 3 a member could not be named, and its generation not be checked (KIP-447)."""
     old = {ApiKey.TXN_OFFSET_COMMIT: 2}
     async with a_cluster(1, newest_versions=old) as cluster, transactional(cluster) as producer:
@@ -172,7 +172,7 @@ async def test_offsets_cancelled_while_they_wait_for_others_fail_the_transaction
 
 
 @PROTOCOLS
-async def test_offsets_that_were_being_sent_are_committed_whoever_is_cancelled(protocol: int) -> None:
+async def test_offsets_on_their_way_are_committed_though_their_task_is_cancelled(protocol: int) -> None:
     async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         held = Held()

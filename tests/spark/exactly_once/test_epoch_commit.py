@@ -280,7 +280,7 @@ async def test_an_epoch_that_fails_leaves_nothing_open_that_the_driver_knows_of(
     assert await read(cluster) == ["a"]
 
 
-async def test_what_was_decided_is_not_aborted(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+async def test_a_decided_epoch_is_not_aborted(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     """Spark aborts an epoch when its commit has failed."""
     outcomes = await attempts(chosen, 5, PARTS)
     await decide_only(chosen, 5, outcomes)

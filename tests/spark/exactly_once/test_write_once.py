@@ -80,7 +80,7 @@ async def test_rows_in_another_order_and_other_batches_are_the_same(
 
 
 @pytest.mark.parametrize("before", [0, 8, 40])
-async def test_what_a_failed_attempt_wrote_is_not_read(
+async def test_records_of_a_failed_attempt_are_not_read(
     cluster: EmbeddedCluster, chosen: SinkOptions, before: int
 ) -> None:
     with pytest.raises(LookupError, match="the task fails"):
@@ -217,7 +217,7 @@ async def test_a_decision_that_is_not_stable_yet_is_waited_for(
     assert await read(cluster) == ROWS
 
 
-async def test_the_error_names_who_else_uses_the_name(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+async def test_the_error_names_the_other_user_of_the_name(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     name = "aioproducer-query-all"
     async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=name) as other:
         await other.init_transactions()

@@ -39,6 +39,8 @@ def transaction(state: str, producer_id: int, producer_epoch: int) -> Transactio
         (Marker(4, 1, "0a"), transaction("Ongoing", 101, 4), Fate.OPEN),
         (None, transaction("PrepareCommit", 101, 5), Fate.ENDING),
         (Marker(5, 1, "0a"), transaction("CompleteCommit", 101, 5), Fate.COMMITTED),
+        (Marker(4, 1, "0a"), transaction("CompleteCommit", 101, 5), Fate.COMMITTED),
+        (Marker(4, 1, "0a"), transaction("CompleteCommit", 101, 7), Fate.LOST),
         (Marker(5, 1, "0a"), transaction("Ongoing", 101, 6), Fate.COMMITTED),
         (Marker(6, 1, "0a"), None, Fate.COMMITTED),
         (Marker(4, 1, "0a"), transaction("CompleteAbort", 101, 5), Fate.LOST),

@@ -134,7 +134,7 @@ async def test_a_callback_may_send() -> None:
         assert (values(producer.history), producer.flushed) == ([b"1", b"2"], True)
 
 
-async def test_what_fails_unseen_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unawaited_failure_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with MockProducer(auto_complete=False) as producer:
         _ = producer.send("t", b"1")
         producer.error_next(TimeoutException("too late"))
@@ -441,7 +441,7 @@ async def test_a_transaction_fails_with_its_record() -> None:
         assert values(producer.history) == [b"4"]
 
 
-async def test_who_is_fenced_is_of_no_further_use() -> None:
+async def test_a_fenced_producer_is_unusable() -> None:
     async with MockProducer(auto_complete=False, **TRANSACTIONAL) as producer:
         with pytest.raises(IllegalStateException, match="init_transactions"):
             producer.fence_producer()
@@ -482,7 +482,7 @@ async def test_calls_that_the_state_does_not_allow() -> None:
         await producer.begin_transaction()
         with pytest.raises(IllegalStateException, match="a transaction is open"):
             await producer.begin_transaction()
-        with pytest.raises(IllegalArgumentException, match="negative"):
+        with pytest.raises(IllegalArgumentException, match="it must be 0 to"):
             await producer.send_offsets_to_transaction({TopicPartition("in", 0): -1}, "g")
     assert not producer.transaction_in_flight  # close aborts it
     async with MockProducer() as producer:

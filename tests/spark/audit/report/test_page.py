@@ -108,7 +108,7 @@ def test_an_example_has_columns_for_partition_and_offsets() -> None:
     assert row in html(of_topics(["t"]))
 
 
-def test_a_finding_says_where_who_and_what() -> None:
+def test_a_finding_names_place_client_and_cause() -> None:
     place = {"topic": "t", "partition": 3, "first_offset": 17, "last_offset": 19}
     who = {"producer_id": 7, "producer_epoch": 1, "stream": "s", "first_counter": 5, "last_counter": 5, "key": b"k"}
     found = finding(Kind.GAP, **place, **who)

@@ -236,7 +236,7 @@ def test_no_order_can_be_had_if_brokers_take_topics_by_name_and_these_are_create
 
 
 @pytest.mark.parametrize("epochs", [False, True])
-def test_what_was_given_up_comes_before_what_was_sent_later(*, epochs: bool) -> None:
+def test_abandoned_batches_precede_later_ones(*, epochs: bool) -> None:
     """The order may break only if the producer id has no epoch left that could fence the late batch."""
     history = History(rates={"epochs": 0.1} if epochs else FAULTS)
     given_up = history.sent()
@@ -390,7 +390,7 @@ def test_with_ample_time_nothing_fails(error: KafkaError, allowed: bool, ample: 
 @pytest.mark.parametrize(
     ("rates", "size", "may_fail"), [({}, 430, True), ({}, 380, False), ({"limits": 0.1}, 380, True)]
 )
-def test_what_is_too_large_by_itself_fails_though_there_is_time(
+def test_a_single_record_too_large_fails_before_the_time_out(
     rates: dict[str, float], size: int, may_fail: bool
 ) -> None:
     history = History(rates={**FAULTS, **rates}, compression_type="none")

@@ -111,7 +111,7 @@ def with_batches(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr(Chaos, "create", create_full)
 
 
-def test_what_a_new_leader_has_not_copied_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_that_the_new_leader_has_not_copied_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     with_batches(monkeypatch, 10)
     world = World()
     cluster, chaos, _ = world.run(lambda: run(world, scenario(truncation=0.1)))

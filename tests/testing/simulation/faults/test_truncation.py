@@ -53,7 +53,7 @@ def test_the_log_goes_on_where_it_was_cut_off_and_knows_what_it_knew_then() -> N
     assert offsets(list(log.batches())) == [0, 2, 4]
 
 
-def test_what_was_deleted_before_stays_deleted_and_its_producers_known() -> None:
+def test_deleted_records_stay_deleted_and_their_producers_known() -> None:
     partition = partition_with((2, 0, 0), (1, 0, 0), (1, 0, 2))
     partition.log.delete_records(3)
     cut_off(partition, may_be_cut_off(partition.log, 1))
