@@ -48,6 +48,7 @@ def options(cluster: EmbeddedCluster, certificates: Certificates, **more: Any) -
     }
 
 
+@pytest.mark.once  # keytool takes a second for each store
 @pytest.mark.parametrize("kind", ["p12", "jks"])
 async def test_stores_of_java_on_both_sides(brokers: Stores, clients: Stores, kind: str) -> None:
     configs = {"listeners": "SSL://:0", "inter.broker.listener.name": "SSL", "ssl.client.auth": "required"}
@@ -69,6 +70,7 @@ async def test_stores_of_java_on_both_sides(brokers: Stores, clients: Stores, ki
             assert [record.value async for record in reader.read_to_end()] == [b"value"]
 
 
+@pytest.mark.once
 async def test_an_open_listener_takes_another_store(certificates: Certificates, brokers: Stores) -> None:
     """Its password is set together with it, and nobody can read it."""
     async with tls_cluster(certificates, ssl__keystore__location=str(certificates.client)) as cluster:

@@ -16,6 +16,8 @@ from aioproducer.security.tls.stores import key_store, trusted_certificates
 from tests.support.certificates import Certificates, make_certificates
 from tests.support.stores import KEY_PASSWORD, PASSWORD, Stores, make_stores
 
+pytestmark = pytest.mark.once  # keytool takes a second for each store
+
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
