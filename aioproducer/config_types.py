@@ -7,12 +7,25 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Literal, Required, TypedDict
 
-from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike, TokenProviderLike
+from aioproducer.configs.plugin_types import (
+    ContextFactoryLike,
+    InterceptorLike,
+    PartitionerLike,
+    ReporterLike,
+    TokenProviderLike,
+)
 from aioproducer.security.password import Password
 
 
 class ClientOptions(TypedDict, total=False):
     """What every client of a cluster may be given."""
+
+    config_providers: str | Sequence[str]
+    """Where references such as `${file:/path:key}` in values of configs are looked up: file, directory, env, and names
+    with a config `config.providers.NAME.class`; see docs/security.md.
+
+    ``config.providers``. Default: empty.
+    """
 
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
     """Every address of a host is tried; the second also replaces bootstrap servers by their canonical names.
@@ -112,14 +125,14 @@ class ClientOptions(TypedDict, total=False):
     ``security.protocol``: one of plaintext, ssl, sasl_plaintext, sasl_ssl. Default: PLAINTEXT.
     """
 
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] | None
-    """One of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. Required with SASL.
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"] | None
+    """One of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI. Required with SASL.
 
     ``sasl.mechanism``. Default: None.
     """
 
     sasl_jaas_config: str | Password | None
-    """Username and password, or what OAUTHBEARER needs, in the notation of Java's clients.
+    """Username and password, or what OAUTHBEARER or GSSAPI needs, in the notation of Java's clients.
 
     ``sasl.jaas.config``. Default: None.
     """
@@ -187,6 +200,24 @@ class ClientOptions(TypedDict, total=False):
     ``sasl.oauthbearer.jwt.retriever.class``: one of DefaultJwtRetriever, ClientCredentialsJwtRetriever,
     JwtBearerJwtRetriever, FileJwtRetriever in the package org.apache.kafka.common.security.oauthbearer. Default:
     org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever.
+    """
+
+    sasl_oauthbearer_jwt_validator_class: str
+    """How tokens are looked at before they are sent: they need an expiry, and are not verified.
+
+    ``sasl.oauthbearer.jwt.validator.class``: DefaultJwtValidator or ClientJwtValidator in the package
+    org.apache.kafka.common.security.oauthbearer. Default:
+    org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator.
+    """
+
+    sasl_login_callback_handler_class: str | None
+    """Kafka's own handlers, which many a file names for OAUTHBEARER; they do what the client does without one.
+
+    ``sasl.login.callback.handler.class``: one of
+    org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler,
+    org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler,
+    org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler. Default:
+    None.
     """
 
     sasl_oauthbearer_assertion_algorithm: Literal["RS256", "ES256", "rs256", "es256"]
@@ -303,16 +334,47 @@ class ClientOptions(TypedDict, total=False):
     ``sasl.login.refresh.buffer.seconds``: 0 to 3600. Default: 300.
     """
 
+    sasl_kerberos_service_name: str | None
+    """The first part of the brokers' Kerberos principals, for GSSAPI: kafka in kafka/broker.example@EXAMPLE.COM.
+
+    ``sasl.kerberos.service.name``. Default: None.
+    """
+
+    sasl_kerberos_ticket_renew_window_factor: float
+    """A Kerberos ticket is renewed after this part of its lifetime.
+
+    ``sasl.kerberos.ticket.renew.window.factor``: 0.0 to 1.0. Default: 0.8.
+    """
+
+    sasl_kerberos_ticket_renew_jitter: float
+    """The most that is added to this part, at random.
+
+    ``sasl.kerberos.ticket.renew.jitter``: 0.0 to 1.0. Default: 0.05.
+    """
+
+    sasl_kerberos_min_time_before_relogin: int
+    """The least time between two renewals of a ticket, in milliseconds, if its lifetime allows it.
+
+    ``sasl.kerberos.min.time.before.relogin``: at least 0. Default: 60000.
+    """
+
     ssl_context: SSLContext | None
     """An `ssl.SSLContext` for the connections, instead of all other `ssl.` configs.
 
     ``ssl.context``: an ssl.SSLContext. Default: None.
     """
 
-    ssl_truststore_type: Literal["PEM"]
-    """The format of the trust store.
+    ssl_engine_factory_class: ContextFactoryLike | None
+    """Makes an `ssl.SSLContext` for each connection, instead of all other `ssl.` configs: a callable without arguments,
+    a class whose objects are such, or the import path of either. It is called in a thread.
 
-    ``ssl.truststore.type``: one of PEM. Default: PEM.
+    ``ssl.engine.factory.class``: a callable that returns an ssl.SSLContext. Default: None.
+    """
+
+    ssl_truststore_type: Literal["JKS", "PKCS12", "PEM", "jks", "pkcs12", "pem"] | None
+    """The format of the trust store. If it is not given, the file decides; JKS and PKCS12 stand for each other.
+
+    ``ssl.truststore.type``: one of jks, pkcs12, pem. Default: None.
     """
 
     ssl_truststore_location: str | None
@@ -321,16 +383,22 @@ class ClientOptions(TypedDict, total=False):
     ``ssl.truststore.location``. Default: None.
     """
 
+    ssl_truststore_password: str | Password | None
+    """The password of a trust store in Java's formats.
+
+    ``ssl.truststore.password``. Default: None.
+    """
+
     ssl_truststore_certificates: str | Password | None
-    """The same as text, instead of a file.
+    """The certificates to trust as PEM text, instead of a file.
 
     ``ssl.truststore.certificates``. Default: None.
     """
 
-    ssl_keystore_type: Literal["PEM"]
-    """The format of the key store.
+    ssl_keystore_type: Literal["JKS", "PKCS12", "PEM", "jks", "pkcs12", "pem"] | None
+    """The format of the key store. If it is not given, the file decides; JKS and PKCS12 stand for each other.
 
-    ``ssl.keystore.type``: one of PEM. Default: PEM.
+    ``ssl.keystore.type``: one of jks, pkcs12, pem. Default: None.
     """
 
     ssl_keystore_location: str | None
@@ -339,8 +407,14 @@ class ClientOptions(TypedDict, total=False):
     ``ssl.keystore.location``. Default: None.
     """
 
+    ssl_keystore_password: str | Password | None
+    """The password of a key store in Java's formats.
+
+    ``ssl.keystore.password``. Default: None.
+    """
+
     ssl_keystore_key: str | Password | None
-    """The key as text, instead of a file.
+    """The key as PEM text, instead of a file.
 
     ``ssl.keystore.key``. Default: None.
     """
@@ -352,9 +426,41 @@ class ClientOptions(TypedDict, total=False):
     """
 
     ssl_key_password: str | Password | None
-    """The password of the key, if it is encrypted.
+    """The password of the key: in PEM if it is encrypted, in JKS if it is not the key store's.
 
     ``ssl.key.password``. Default: None.
+    """
+
+    ssl_protocol: Literal["TLSv1.3", "TLSv1.2", "TLS"]
+    """With TLSv1.2, TLS 1.3 is not used, whatever is enabled.
+
+    ``ssl.protocol``: one of TLSv1.3, TLSv1.2, TLS. Default: TLSv1.3.
+    """
+
+    ssl_enabled_protocols: str | Sequence[str]
+    """The protocols that may be used. Those older than TLSv1.2 may be named, and are never used: they are insecure.
+
+    ``ssl.enabled.protocols``: a list of TLSv1.2, TLSv1.3, TLSv1, TLSv1.1, SSLv2Hello, SSLv3. Default: ('TLSv1.2',
+    'TLSv1.3').
+    """
+
+    ssl_cipher_suites: str | Sequence[str]
+    """The cipher suites that may be used, by Java's names or by OpenSSL's; empty: those that OpenSSL considers secure.
+    A protocol without any of them is not used.
+
+    ``ssl.cipher.suites``. Default: empty.
+    """
+
+    ssl_keymanager_algorithm: Literal["SunX509", "NewSunX509", "PKIX"]
+    """Java's ways of choosing a key, which come to the same here.
+
+    ``ssl.keymanager.algorithm``: one of SunX509, NewSunX509, PKIX. Default: SunX509.
+    """
+
+    ssl_trustmanager_algorithm: Literal["PKIX", "SunX509"]
+    """Java's ways of verifying certificates; OpenSSL verifies as PKIX demands.
+
+    ``ssl.trustmanager.algorithm``: one of PKIX, SunX509. Default: PKIX.
     """
 
     ssl_endpoint_identification_algorithm: Literal["https", ""]

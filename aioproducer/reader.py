@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import Literal, Unpack
 
 from aioproducer.config_types import ReaderOptions
-from aioproducer.configs.client_config import UNSUPPORTED_BY_CLIENTS, client_config
+from aioproducer.configs.client_config import client_config
 from aioproducer.configs.config_def import INT_MAX, Type, at_least, between, key, one_of
+from aioproducer.configs.unsupported import BY_READERS
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     CorruptRecordException,
@@ -105,8 +106,7 @@ class PartitionReader(ClientLifecycle[ReaderConfig]):
         if partition < 0:
             raise IllegalArgumentException(f"partition is {partition}; it must be at least 0")
         given = {"bootstrap_servers": bootstrap_servers, **config}
-        unsupported = (*UNSUPPORTED_BY_CLIENTS, "client.rack")
-        super().__init__(client_config(ReaderConfig, given, owner="reader", unsupported=unsupported), "reader")
+        super().__init__(client_config(ReaderConfig, given, owner="reader", unsupported=BY_READERS), "reader")
         self.topic_partition = TopicPartition(topic, partition)
         self._start: int | str = start
         self._position: int | None = start if isinstance(start, int) else None

@@ -29,7 +29,13 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Literal, Required, TypedDict
 
-from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike, TokenProviderLike
+from aioproducer.configs.plugin_types import (
+    ContextFactoryLike,
+    InterceptorLike,
+    PartitionerLike,
+    ReporterLike,
+    TokenProviderLike,
+)
 from aioproducer.security.password import Password
 '''
 
@@ -53,6 +59,7 @@ OBJECTS = {
     "partitioner.class": "PartitionerLike",
     "sasl.oauth.token.provider": "TokenProviderLike",
     "ssl.context": "SSLContext",
+    "ssl.engine.factory.class": "ContextFactoryLike",
 }
 UNITS = {
     "milliseconds": re.compile(r"\.ms$"),

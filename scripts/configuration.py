@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from aioproducer.configs.config_def import ConfigKey, table
-from aioproducer.configs.producer_config import UNSUPPORTED, ProducerConfig
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.configs.unsupported import BY_PRODUCERS
 
 TARGET = Path(__file__).parent.parent / "docs" / "configuration.md"
 
@@ -41,20 +42,34 @@ DIFFERENCES = {
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",
     "connections.max.idle.ms": "Kafka gives no range; -1 means never, and lower values are refused here.",
-    "sasl.mechanism": "Kafka's default is GSSAPI, which is not supported here.",
+    "sasl.mechanism": "Kafka's default is GSSAPI; here it must be given.",
     "sasl.plain.username": "Not in Kafka, where `sasl.jaas.config` contains it.",
     "sasl.plain.password": "As sasl.plain.username.",
     "sasl.oauth.token.provider": "Not in Kafka, where `sasl.login.callback.handler.class` is something similar.",
     "sasl.oauthbearer.jwt.retriever.class": "Kafka's own classes only; sasl.oauth.token.provider is for other code.",
+    "sasl.oauthbearer.jwt.validator.class": "As sasl.oauthbearer.jwt.retriever.class.",
+    "sasl.login.callback.handler.class": "As sasl.oauthbearer.jwt.retriever.class.",
     "sasl.login.connect.timeout.ms": (
         "Kafka gives no range, and sets no limit by default; a negative time is refused here."
     ),
     "sasl.login.read.timeout.ms": "As sasl.login.connect.timeout.ms.",
     "sasl.login.retry.backoff.ms": "Kafka gives no range; a negative time is refused here.",
     "sasl.login.retry.backoff.max.ms": "As sasl.login.retry.backoff.ms.",
-    "ssl.context": "Not in Kafka, where `ssl.engine.factory.class` makes something similar.",
-    "ssl.truststore.type": "Kafka's default is JKS, which only Java reads.",
+    "sasl.kerberos.ticket.renew.window.factor": "Kafka gives no range; here it is a part.",
+    "sasl.kerberos.ticket.renew.jitter": "As sasl.kerberos.ticket.renew.window.factor.",
+    "sasl.kerberos.min.time.before.relogin": "Kafka gives no range; a negative time is refused here.",
+    "ssl.context": "Not in Kafka. `ssl.engine.factory.class` makes one for each connection.",
+    "ssl.truststore.type": (
+        "Kafka's default is JKS; here the file's first bytes decide. Types of other Java providers are not read."
+    ),
     "ssl.keystore.type": "As ssl.truststore.type.",
+    "ssl.enabled.protocols": "Kafka accepts any names; here those of TLS and SSL.",
+    "ssl.protocol": "Kafka accepts any name; here those of TLS that Java 17 has enabled.",
+    "ssl.keymanager.algorithm": "Kafka accepts any name; here those that every Java has.",
+    "ssl.trustmanager.algorithm": "As ssl.keymanager.algorithm.",
+    "ssl.engine.factory.class": (
+        "Makes an `ssl.SSLContext` rather than Java's `SslEngineFactory`, and is called without configs."
+    ),
     "ssl.endpoint.identification.algorithm": "Kafka accepts any value, but knows only these.",
     "batch.size": "Kafka accepts one larger than buffer.memory, and then takes no record at all.",
     "max.in.flight.requests.per.connection": (
@@ -77,7 +92,10 @@ TAIL = """
 ## Kafka's configs that this version does not have
 
 Giving one of these is an error, because a config that is ignored is worse than none. A name that ends in a dot stands
-for all names that begin with it and are not in the table above:
+for all names that begin with it.
+
+| config | why |
+|---|---|
 """
 
 
@@ -90,13 +108,13 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool | None) else str(value)
 
 
-def page(keys: Iterable[ConfigKey], unsupported: Iterable[str]) -> str:
+def page(keys: Iterable[ConfigKey], unsupported: Mapping[str, str]) -> str:
     """The whole page."""
-    names = "\n".join(f"- `{name}`" for name in sorted(unsupported))
+    names = "\n".join(f"| `{name}` | {why[0].upper()}{why[1:]}. |" for name, why in sorted(unsupported.items()))
     rows = "\n".join(map(row, keys))
     differences = "\n".join(f"| `{name}` | {text} |" for name, text in DIFFERENCES.items())
-    return f"{HEAD}{rows}\n{MIDDLE}{differences}\n{TAIL}\n{names}\n"
+    return f"{HEAD}{rows}\n{MIDDLE}{differences}\n{TAIL}{names}\n"
 
 
 if __name__ == "__main__":
-    TARGET.write_text(page(table(ProducerConfig).values(), UNSUPPORTED))
+    TARGET.write_text(page(table(ProducerConfig).values(), BY_PRODUCERS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ssl
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -15,7 +14,7 @@ from aioproducer.configs.config_def import ConfigKey, checked, table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.reader import ReaderConfig
 from aioproducer.schema_registry.registry_config import RegistryConfig
-from aioproducer.security.oauth.settings import RETRIEVERS
+from aioproducer.security.oauth.settings import LOGIN_HANDLERS, RETRIEVERS, VALIDATORS
 from aioproducer.security.password import Password
 
 EXAMPLES: dict[str, list[Any]] = {
@@ -26,15 +25,23 @@ EXAMPLES: dict[str, list[Any]] = {
     "sasl.login.connect.timeout.ms": [1000, None],
     "sasl.login.read.timeout.ms": [1000, None],
     "sasl.oauth.token.provider": [print, "aioproducer.OAuthBearerToken"],
+    "sasl.login.callback.handler.class": [*LOGIN_HANDLERS, None],
     "sasl.oauthbearer.jwt.retriever.class": list(RETRIEVERS),
+    "sasl.oauthbearer.jwt.validator.class": list(VALIDATORS),
     "ssl.context": [ssl.create_default_context(), None],
+    "ssl.enabled.protocols": ["TLSv1.2,TLSv1.3", ["TLSv1.3"]],
+    "ssl.engine.factory.class": [
+        ssl.create_default_context,
+        type("Factory", (), {"__call__": print}),
+        "ssl.SSLContext",
+    ],
 }
 NOT_AT_ALL = {"enable.metrics.push": True}
 """Of the right type, and refused."""
 
 
 def keys(config_class: type[Any], *without: str) -> set[str]:
-    return {field.name for field in dataclasses.fields(config_class)} - set(without)
+    return {row.name.replace(".", "_") for row in table(config_class).values()} - set(without)
 
 
 @pytest.mark.parametrize(

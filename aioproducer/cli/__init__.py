@@ -5,7 +5,6 @@
     flights.csv.xz   the records of aioproducer demo
 
     options.py       options that commands share, and the configs they make
-    references.py    ${env:NAME} and ${file:PATH:KEY} in the values of configs
     running.py       a command's event loop, Ctrl-C, and errors as plain lines
     terminal.py      prints for people: progress, tables, warnings
     log_lines.py     writes log lines to standard error, in a thread

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import ssl
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from aioproducer.configs.config_def import (
@@ -22,15 +23,30 @@ from aioproducer.configs.config_def import (
     table,
 )
 from aioproducer.configs.plugins import made
+from aioproducer.configs.providers import resolved
+from aioproducer.configs.tls_values import CONTEXT_FACTORY, ENABLED_PROTOCOLS, PROTOCOL, STORE_TYPE
+from aioproducer.configs.unsupported import BY_CLIENTS
 from aioproducer.errors import ConfigException
 from aioproducer.security.credentials import credentials_of
-from aioproducer.security.oauth.settings import DEFAULT_RETRIEVER, RETRIEVERS, OAuthSettings, oauth_settings
+from aioproducer.security.kerberos.settings import KerberosSettings, kerberos_settings
+from aioproducer.security.oauth.settings import (
+    DEFAULT_RETRIEVER,
+    LOGIN_HANDLERS,
+    RETRIEVERS,
+    VALIDATORS,
+    OAuthSettings,
+    oauth_settings,
+)
 from aioproducer.security.password import Password
-from aioproducer.security.sasl import MECHANISMS, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, scramp
-from aioproducer.security.tls import client_context
+from aioproducer.security.sasl import CLIENT_MECHANISMS, GSSAPI, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, scramp
+from aioproducer.security.tls.contexts import client_context
+from aioproducer.security.tls.sources import FACTORY, ContextFactory, FixedContext, RenewedContext, TlsSource
 
-MECHANISM = Valid("", lambda mechanism: True, MECHANISMS)  # what is wrong with another one, credentials_of() knows
+MECHANISM = Valid(
+    "", lambda mechanism: True, CLIENT_MECHANISMS
+)  # what is wrong with another one, credentials_of() knows
 _PROVIDER = "sasl.oauth.token.provider"
+_OF_LOGINS = ("sasl.oauth", "sasl.login.", "sasl.kerberos.")
 TOKEN_PROVIDER = Valid(
     "a callable, or an object with a method token", lambda plugin: callable(plugin) or hasattr(plugin, "token")
 )
@@ -42,6 +58,13 @@ RETRIEVER = Valid(
     " org.apache.kafka.common.security.oauthbearer",
     lambda name: name in RETRIEVERS,
 )
+KEY_MANAGER = one_of("SunX509", "NewSunX509", "PKIX")
+TRUST_MANAGER = one_of("PKIX", "SunX509")
+VALIDATOR = Valid(
+    "DefaultJwtValidator or ClientJwtValidator in the package org.apache.kafka.common.security.oauthbearer",
+    lambda name: name in VALIDATORS,
+)
+LOGIN_HANDLER = Valid("one of " + ", ".join(LOGIN_HANDLERS), lambda name: name in LOGIN_HANDLERS)
 SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
 
@@ -51,6 +74,13 @@ class ClientConfig:
 
     bootstrap_servers: tuple[str, ...] = key(
         Type.LIST, dataclasses.MISSING, NON_EMPTY, "host:port pairs to find the cluster by, separated by commas."
+    )
+    config_providers: tuple[str, ...] = key(
+        Type.LIST,
+        (),
+        ANY,
+        "Where references such as `${file:/path:key}` in values of configs are looked up: file, directory, env, and "
+        "names with a config `config.providers.NAME.class`; see [security.md](security.md#secrets-in-configs).",
     )
     client_dns_lookup: str = key(
         Type.STRING,
@@ -96,13 +126,13 @@ class ClientConfig:
         "[security.md](security.md).",
     )
     sasl_mechanism: str | None = key(
-        Type.STRING, None, MECHANISM, f"One of {', '.join(MECHANISMS)}. Required with SASL."
+        Type.STRING, None, MECHANISM, f"One of {', '.join(CLIENT_MECHANISMS)}. Required with SASL."
     )
     sasl_jaas_config: Password | None = key(
         Type.PASSWORD,
         None,
         ANY,
-        "Username and password, or what OAUTHBEARER needs, in the notation of Java's clients.",
+        "Username and password, or what OAUTHBEARER or GSSAPI needs, in the notation of Java's clients.",
     )
     sasl_plain_username: str | None = key(
         Type.STRING, None, NON_EMPTY, "The username, instead of sasl.jaas.config, for PLAIN and SCRAM."
@@ -141,6 +171,18 @@ class ClientConfig:
         RETRIEVER,
         "How tokens are requested. The default reads a file or sends client credentials, by the URL; "
         "JwtBearerJwtRetriever exchanges an assertion for a token.",
+    )
+    sasl_oauthbearer_jwt_validator_class: str = key(
+        Type.STRING,
+        VALIDATORS[0],
+        VALIDATOR,
+        "How tokens are looked at before they are sent: they need an expiry, and are not verified.",
+    )
+    sasl_login_callback_handler_class: str | None = key(
+        Type.STRING,
+        None,
+        LOGIN_HANDLER,
+        "Kafka's own handlers, which many a file names for OAUTHBEARER; they do what the client does without one.",
     )
     sasl_oauthbearer_assertion_algorithm: str = key(
         Type.STRING, "RS256", ALGORITHM, "The algorithm that signs assertions."
@@ -191,24 +233,92 @@ class ClientConfig:
     sasl_login_refresh_buffer_seconds: int = key(
         Type.SHORT, 300, between(0, 3600), "The least time from a renewal to the end of a token, if possible."
     )
+    sasl_kerberos_service_name: str | None = key(
+        Type.STRING,
+        None,
+        ANY,
+        "The first part of the brokers' Kerberos principals, for GSSAPI: kafka in kafka/broker.example@EXAMPLE.COM.",
+    )
+    sasl_kerberos_ticket_renew_window_factor: float = key(
+        Type.DOUBLE, 0.8, between(0.0, 1.0), "A Kerberos ticket is renewed after this part of its lifetime."
+    )
+    sasl_kerberos_ticket_renew_jitter: float = key(
+        Type.DOUBLE, 0.05, between(0.0, 1.0), "The most that is added to this part, at random."
+    )
+    sasl_kerberos_min_time_before_relogin: int = key(
+        Type.LONG,
+        60000,
+        at_least(0),
+        "The least time between two renewals of a ticket, in milliseconds, if its lifetime allows it.",
+    )
     ssl_context: Any = key(
         Type.CLASS, None, SSL_CONTEXT, "An `ssl.SSLContext` for the connections, instead of all other `ssl.` configs."
     )
-    ssl_truststore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the trust store.")
+    ssl_engine_factory_class: Any = key(
+        Type.CLASS,
+        None,
+        CONTEXT_FACTORY,
+        "Makes an `ssl.SSLContext` for each connection, instead of all other `ssl.` configs: a callable without "
+        "arguments, a class whose objects are such, or the import path of either. It is called in a thread.",
+    )
+    ssl_truststore_type: str | None = key(
+        Type.STRING,
+        None,
+        STORE_TYPE,
+        "The format of the trust store. If it is not given, the file decides; JKS and PKCS12 stand for each other.",
+    )
     ssl_truststore_location: str | None = key(
         Type.STRING,
         None,
         ANY,
         "A file with the certificates of the authorities to trust for brokers; without one, the system's are trusted.",
     )
-    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same as text, instead of a file.")
-    ssl_keystore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the key store.")
+    ssl_truststore_password: Password | None = key(
+        Type.PASSWORD, None, ANY, "The password of a trust store in Java's formats."
+    )
+    ssl_truststore_certificates: Password | None = key(
+        Type.PASSWORD, None, ANY, "The certificates to trust as PEM text, instead of a file."
+    )
+    ssl_keystore_type: str | None = key(
+        Type.STRING,
+        None,
+        STORE_TYPE,
+        "The format of the key store. If it is not given, the file decides; JKS and PKCS12 stand for each other.",
+    )
     ssl_keystore_location: str | None = key(
         Type.STRING, None, ANY, "A file with the client's key and certificates, for brokers that ask for them."
     )
-    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key as text, instead of a file.")
+    ssl_keystore_password: Password | None = key(
+        Type.PASSWORD, None, ANY, "The password of a key store in Java's formats."
+    )
+    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key as PEM text, instead of a file.")
     ssl_keystore_certificate_chain: Password | None = key(Type.PASSWORD, None, ANY, "The certificates that go with it.")
-    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "The password of the key, if it is encrypted.")
+    ssl_key_password: Password | None = key(
+        Type.PASSWORD,
+        None,
+        ANY,
+        "The password of the key: in PEM if it is encrypted, in JKS if it is not the key store's.",
+    )
+    ssl_protocol: str = key(Type.STRING, "TLSv1.3", PROTOCOL, "With TLSv1.2, TLS 1.3 is not used, whatever is enabled.")
+    ssl_enabled_protocols: tuple[str, ...] = key(
+        Type.LIST,
+        ("TLSv1.2", "TLSv1.3"),
+        ENABLED_PROTOCOLS,
+        "The protocols that may be used. Those older than TLSv1.2 may be named, and are never used: they are insecure.",
+    )
+    ssl_cipher_suites: tuple[str, ...] = key(
+        Type.LIST,
+        (),
+        ANY,
+        "The cipher suites that may be used, by Java's names or by OpenSSL's; empty: those that OpenSSL considers "
+        "secure. A protocol without any of them is not used.",
+    )
+    ssl_keymanager_algorithm: str = key(
+        Type.STRING, "SunX509", KEY_MANAGER, "Java's ways of choosing a key, which come to the same here."
+    )
+    ssl_trustmanager_algorithm: str = key(
+        Type.STRING, "PKIX", TRUST_MANAGER, "Java's ways of verifying certificates; OpenSSL verifies as PKIX demands."
+    )
     ssl_endpoint_identification_algorithm: str = key(
         Type.STRING,
         "https",
@@ -216,8 +326,11 @@ class ClientConfig:
         "With https, a broker's certificate must be for its host name; empty turns the check off.",
     )
 
+    tls: TlsSource | None = field(default=None, repr=False)
+    """Has the context of each connection with TLS; not a config of the user's."""
+
     @property
-    def credentials(self) -> Credentials | OAuthSettings | None:
+    def credentials(self) -> Credentials | OAuthSettings | KerberosSettings | None:
         """What the client authenticates with, or gets it from; None without SASL. Raises :class:`ConfigException`."""
         credentials = credentials_of(
             self.security_protocol,
@@ -226,12 +339,19 @@ class ClientConfig:
             self.sasl_plain_username,
             self.sasl_plain_password,
         )
-        return oauth_settings(self) if self.uses_tokens else credentials
+        if self.uses_tokens:
+            return oauth_settings(self)
+        return kerberos_settings(self) if self.uses_tickets else credentials
 
     @property
     def uses_tokens(self) -> bool:
         """Whether the client authenticates by OAUTHBEARER."""
         return self.security_protocol.upper().startswith("SASL_") and self.sasl_mechanism == OAUTHBEARER
+
+    @property
+    def uses_tickets(self) -> bool:
+        """Whether the client authenticates by GSSAPI."""
+        return self.security_protocol.upper().startswith("SASL_") and self.sasl_mechanism == GSSAPI
 
     @property
     def rebootstraps(self) -> bool:
@@ -252,17 +372,6 @@ class ClientConfig:
         return 300000
 
 
-# Configs that Kafka has and this version does not: they are refused by name instead of being ignored.
-UNSUPPORTED_BY_ALL = (
-    "metadata.cluster.check.enable",
-    "config.providers",
-    "security.providers",
-    "auto.include.jmx.reporter",
-    "ssl.",
-    "sasl.",
-)
-UNSUPPORTED_BY_CLIENTS = (*UNSUPPORTED_BY_ALL, "metric.reporters", "metrics.", "enable.metrics.push")
-
 C = TypeVar("C", bound=ClientConfig)
 
 
@@ -271,10 +380,11 @@ def client_config(
     given: Mapping[str, object],
     *,
     owner: str,
-    unsupported: Sequence[str] = UNSUPPORTED_BY_CLIENTS,
+    unsupported: Mapping[str, str] = BY_CLIENTS,
 ) -> C:
-    """A client's configs, checked one by one; ``owner`` is the kind of client, for messages."""
-    config = parse(config_class, given, unsupported=unsupported, owner=owner)
+    """A client's configs, checked one by one; ``owner`` is the kind of client, for messages. ``unsupported`` are those
+    that are refused by name, and why."""
+    config = parse(config_class, resolved(given), unsupported=unsupported, owner=owner)
     config = _with_provider(config)
     if config.credentials is not None and config.sasl_mechanism in SCRAM_MECHANISMS:
         scramp()  # now, and not with the first connection
@@ -282,9 +392,19 @@ def client_config(
 
 
 def _with_provider(config: C) -> C:
-    """With the token provider as an object. Raises :class:`ConfigException` for configs of tokens without effect."""
-    rows = [row for name, row in table(type(config)).items() if name.startswith(("sasl.oauth", "sasl.login."))]
+    """With the token provider as an object. Raises :class:`ConfigException` for configs of tokens and tickets without
+    effect."""
+    rows = [row for name, row in table(type(config)).items() if name.startswith(_OF_LOGINS)]
     given = [row.name for row in rows if getattr(config, row.name.replace(".", "_")) != row.default]
+    of_tickets = [name for name in given if name.startswith("sasl.kerberos.")]
+    if of_tickets and not config.uses_tickets:
+        raise ConfigException(
+            f"config {of_tickets[0]!r} is for Kerberos, and sasl.mechanism is {config.sasl_mechanism} with "
+            f"security.protocol={config.security_protocol}: set GSSAPI with SASL_SSL, or leave it out",
+            name=of_tickets[0],
+        )
+    of_both = ("sasl.login.retry.backoff.ms", "sasl.login.retry.backoff.max.ms")
+    given = [name for name in given if name not in of_tickets and not (config.uses_tickets and name in of_both)]
     if given and not config.uses_tokens:
         raise ConfigException(
             f"config {given[0]!r} is for tokens, and sasl.mechanism is {config.sasl_mechanism} with security.protocol="
@@ -303,7 +423,7 @@ def _with_provider(config: C) -> C:
 
 
 def _with_tls(config: C) -> C:
-    """With the context that the other configs come to: files are read now, and not with the first connection."""
+    """With the source of contexts: files are read now, and not with the first connection."""
     rows = [row for name, row in table(type(config)).items() if name.startswith("ssl.")]
     given = [row.name for row in rows if getattr(config, row.name.replace(".", "_")) != row.default]
     if not config.security_protocol.upper().endswith("SSL"):
@@ -314,9 +434,14 @@ def _with_tls(config: C) -> C:
                 name=given[0],
             )
         return config
-    if config.ssl_context is None:
+    if config.ssl_context is None and config.ssl_engine_factory_class is None:
         checks_hostname = config.ssl_endpoint_identification_algorithm != ""
-        return dataclasses.replace(config, ssl_context=client_context(config, checks_hostname=checks_hostname))
+        stores = (config.ssl_keystore_location, config.ssl_truststore_location)
+        files = tuple(location for location in stores if location is not None)
+        make = partial(client_context, config, checks_hostname=checks_hostname)
+        return dataclasses.replace(config, tls=RenewedContext(make, files, "this client"))
     if len(given) > 1:
-        raise ConfigException(f"config {given[1]!r}: ssl.context is there, too: leave one of them out", name=given[1])
-    return config
+        raise ConfigException(f"config {given[1]!r}: {given[0]} is there, too: leave one of them out", name=given[1])
+    if config.ssl_context is not None:
+        return dataclasses.replace(config, tls=FixedContext(config.ssl_context))
+    return dataclasses.replace(config, tls=ContextFactory(made(config.ssl_engine_factory_class, config=FACTORY)))

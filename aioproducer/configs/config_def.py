@@ -12,9 +12,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from aioproducer.configs.plugins import named
+from aioproducer.configs.providers import Resolved
 from aioproducer.errors import ConfigException
 from aioproducer.security.password import Password
 
@@ -109,17 +111,23 @@ def table(config_class: type[Any]) -> dict[str, ConfigKey]:
 
 
 _OF_OTHER_CLIENTS = {
+    "sasl.kerberos.keytab": "sasl.jaas.config",
+    "sasl.kerberos.principal": "sasl.jaas.config",
     "sasl.mechanisms": "sasl.mechanism",
     "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
     "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
     "sasl.password": "sasl.plain.password",
     "sasl.username": "sasl.plain.username",
+    "ssl.ca.pem": "ssl.truststore.certificates",
     "ssl.ca.location": "ssl.truststore.location",
     "ssl.cafile": "ssl.truststore.location",
     "ssl.certfile": "ssl.keystore.location",
     "ssl.certificate.location": "ssl.keystore.location",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
     "ssl.check.hostname": "ssl.endpoint.identification.algorithm",
+    "ssl.ciphers": "ssl.cipher.suites",
     "ssl.key.location": "ssl.keystore.location",
+    "ssl.key.pem": "ssl.keystore.key",
     "ssl.keyfile": "ssl.keystore.location",
     "ssl.password": "ssl.key.password",
 }
@@ -129,12 +137,16 @@ T = TypeVar("T")
 
 
 def parse(
-    config_class: type[T], given: Mapping[str, object], *, unsupported: Sequence[str] = (), owner: str = "producer"
+    config_class: type[T],
+    given: Mapping[str, object],
+    *,
+    unsupported: Mapping[str, str] = MappingProxyType({}),
+    owner: str = "producer",
 ) -> T:
     """An instance of ``config_class`` with the user's values, each checked by itself.
 
-    ``unsupported`` lists names (or prefixes ending in a dot) that Kafka has and we do not: those are refused by name,
-    as a config that is silently ignored is worse than none.
+    ``unsupported`` has the names (or prefixes ending in a dot) of configs that Kafka has and we have not, and why:
+    those are refused by name, as a config that is silently ignored is worse than none.
     """
     rows = table(config_class)
     values: dict[str, Any] = {}
@@ -154,6 +166,17 @@ def parse(
 
 def checked(row: ConfigKey, raw: object) -> Any:
     """The value of one config, of its type and in its range; anything else is a :class:`ConfigException`."""
+    if isinstance(raw, Resolved):
+        try:
+            return checked(row, str(raw))
+        except ConfigException:  # its message may show what only the reference may be known by
+            wanted = row.type.value + (f", {row.valid.text}" if row.valid.text else "")
+            shown = _printable(row, raw.written)
+            raise ConfigException(
+                f"config {row.name!r} is {shown!r}, which stands for something else; it must be of type {wanted}",
+                name=row.name,
+                value=shown,
+            ) from None
     value = raw if raw is None and row.default is None else _converted(row, raw)
     if value is not None and not row.valid.test(value):
         shown = _printable(row, raw)
@@ -167,6 +190,8 @@ def as_text(value: object) -> str:
     """A value as Kafka writes it: what :func:`checked` makes the same value of again."""
     if isinstance(value, bool):
         return str(value).lower()
+    if callable(value):
+        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
@@ -179,11 +204,12 @@ def unknown(name: str, rows: Mapping[str, ConfigKey], owner: str) -> ConfigExcep
     return ConfigException(f"unknown {owner} config {name!r}{hint}", name=name)
 
 
-def _refused(name: str, rows: Mapping[str, ConfigKey], unsupported: Sequence[str], owner: str) -> ConfigException:
+def _refused(name: str, rows: Mapping[str, ConfigKey], unsupported: Mapping[str, str], owner: str) -> ConfigException:
     if (ours := _OF_OTHER_CLIENTS.get(name)) in rows:
         return ConfigException(f"unknown {owner} config {name!r}; it is {ours!r} here", name=name)
-    if any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in unsupported):
-        return ConfigException(f"config {name!r} is not supported by this version of aioproducer: remove it", name=name)
+    for entry, why in unsupported.items():
+        if name == entry or (entry.endswith(".") and name.startswith(entry)):
+            return ConfigException(f"config {name!r} is not supported: {why}; remove it", name=name)
     return unknown(name, rows, owner)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -57,3 +58,11 @@ class _HasToken(Protocol):
 
 TokenProviderLike = Callable[[], _Token] | Callable[[], Awaitable[_Token]] | _HasToken | type[_HasToken] | str
 """What ``sasl.oauth.token.provider`` may be; a str is the import path of one."""
+
+
+class _MakesContexts(Protocol):
+    def __call__(self) -> ssl.SSLContext: ...
+
+
+ContextFactoryLike = Callable[[], ssl.SSLContext] | type[_MakesContexts] | str
+"""What ``ssl.engine.factory.class`` may be; a class has objects that are called; a str is the import path of one."""

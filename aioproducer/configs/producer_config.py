@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from aioproducer.configs.client_config import UNSUPPORTED_BY_ALL, ClientConfig, client_config
+from aioproducer.configs.client_config import ClientConfig, client_config
 from aioproducer.configs.config_def import ANY, INT_MAX, NON_EMPTY, Type, Valid, at_least, between, key, one_of, table
+from aioproducer.configs.unsupported import BY_PRODUCERS
 from aioproducer.errors import ConfigException
 
 GZIP_LEVEL = Valid("1 to 9, or -1", lambda level: level == -1 or 1 <= level <= 9)
@@ -207,12 +208,6 @@ class ProducerConfig(ClientConfig):
         return None if self.compression_type == "gzip" and level == -1 else level
 
 
-# Configs that Kafka has and this version does not: they are refused by name instead of being ignored.
-UNSUPPORTED = (
-    *UNSUPPORTED_BY_ALL,
-    "transaction.two.phase.commit.enable",
-)
-
 V = TypeVar("V")
 
 
@@ -235,7 +230,7 @@ def with_serializers(config: Mapping[str, object], key: object, value: object) -
 
 def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     """The user's configs, checked one by one and against each other (``ProducerConfig.postProcess…`` in Kafka)."""
-    config = client_config(ProducerConfig, given, owner="producer", unsupported=UNSUPPORTED)
+    config = client_config(ProducerConfig, given, owner="producer", unsupported=BY_PRODUCERS)
     explicit = {name.replace(".", "_") for name in given}
     if config.batch_size > config.buffer_memory:
         raise ConfigException(

@@ -26,8 +26,8 @@ class SaslAuthenticationException(AuthenticationException):
 
 
 class TokenUnavailableException(RetriableException):
-    """There is no token to authenticate with at present: the identity provider cannot be reached, or the token provider
-    failed."""
+    """There is no token or ticket to authenticate with at present: the identity provider or the KDC cannot be reached,
+    or the token provider failed."""
 
 
 class UnsupportedSaslMechanismException(AuthenticationException):

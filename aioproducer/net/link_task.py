@@ -24,11 +24,10 @@ from aioproducer.net.connection import Connection
 from aioproducer.net.connection_protocol import ConnectionProtocol
 from aioproducer.net.host_addresses import in_turn, resolve
 from aioproducer.net.node_api_versions import NodeApiVersions
+from aioproducer.net.sasl_clients import AnyCredentials
 from aioproducer.net.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from aioproducer.security.oauth.token import OAuthBearerToken
-from aioproducer.security.sasl import Credentials
 from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.timing.loop_clock import LoopClock
 
@@ -126,7 +125,7 @@ class LinkTask:
                 hosts = in_turn(await resolve(self._link.address), self._last_host)
         except (OSError, ValueError) as error:
             raise self._explained(error, allowed) from error
-        credentials = await self._security.credentials()
+        credentials = await self._security.credentials(self._link.address.host)
         for host in hosts:
             try:
                 return await self._connect_to(host, allowed, credentials)
@@ -135,7 +134,7 @@ class LinkTask:
                     raise
                 log.debug("%s at %s: %s; trying its next address", self._link, host, error)
 
-    async def _connect_to(self, host: str, allowed: float, credentials: Credentials | OAuthBearerToken | None) -> None:
+    async def _connect_to(self, host: str, allowed: float, credentials: AnyCredentials | None) -> None:
         self._lost.clear()
         connection = self._new_connection()
         try:
@@ -144,7 +143,7 @@ class LinkTask:
                     lambda: ConnectionProtocol(connection),
                     host,
                     self._link.address.port,
-                    **self._security.transport_options(self._link.address),
+                    **await self._security.transport_options(self._link.address),
                 )
                 self._tune(transport.get_extra_info("socket"))
                 await self._negotiate(connection)
@@ -230,8 +229,10 @@ class LinkTask:
             raise error_for(response.error_code, f"{self._link} refused to report its API versions")
         self._link.api_versions = NodeApiVersions(str(self._link), response)
 
-    async def _authenticate(self, connection: Connection, credentials: Credentials | OAuthBearerToken | None) -> None:
-        again_in = await self._security.authenticate(connection, self._link.api_versions, credentials)
+    async def _authenticate(self, connection: Connection, credentials: AnyCredentials | None) -> None:
+        again_in = await self._security.authenticate(
+            connection, self._link.api_versions, credentials, self._link.address.host
+        )
         self._session_due = None if again_in is None else self._clock.tick(self._loop.time() + again_in)
 
     async def _reauthenticate(self, connection: Connection) -> None:
@@ -240,7 +241,8 @@ class LinkTask:
         idle connection stays idle, and is closed when its time is over.
         """
         try:
-            credentials = await self._security.credentials()  # sending continues until there is a token
+            # Sending continues until there is a token.
+            credentials = await self._security.credentials(self._link.address.host)
         except KafkaError as error:
             connection.close(error)
         if connection.error is not None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from aioproducer.errors import SaslAuthenticationException
+from aioproducer.security.kerberos.errors import explained
+from aioproducer.security.kerberos.library import gssapi
+from aioproducer.security.kerberos.tickets import KerberosTicket
 from aioproducer.security.oauth.token import OAuthBearerToken
-from aioproducer.security.sasl import PLAIN, Credentials, scramp
+from aioproducer.security.sasl import GSSAPI, OAUTHBEARER, PLAIN, Credentials, scramp
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000
@@ -23,7 +27,7 @@ class SaslClient(Protocol):
     """One exchange; like Java's class of this name."""
 
     is_slow: bool
-    """Whether :meth:`evaluate_challenge` is to be called in a thread."""
+    """Whether the methods are to be called in a thread."""
 
     def initial_response(self) -> bytes:
         """The first token."""
@@ -32,10 +36,23 @@ class SaslClient(Protocol):
         """The next token; None if the exchange has succeeded. Raises :class:`SaslAuthenticationException`."""
 
 
-def sasl_client(credentials: Credentials | OAuthBearerToken) -> SaslClient:
-    """Begins an exchange."""
+AnyCredentials = Credentials | OAuthBearerToken | KerberosTicket
+"""What a client may authenticate with."""
+
+
+def mechanism_of(credentials: AnyCredentials) -> str:
+    """The SASL mechanism that is for them."""
+    if isinstance(credentials, OAuthBearerToken):
+        return OAUTHBEARER
+    return GSSAPI if isinstance(credentials, KerberosTicket) else credentials.mechanism
+
+
+def sasl_client(credentials: AnyCredentials, host: str) -> SaslClient:
+    """Begins an exchange with the broker at ``host``."""
     if isinstance(credentials, OAuthBearerToken):
         return OAuthBearerSaslClient(credentials)
+    if isinstance(credentials, KerberosTicket):
+        return GssapiSaslClient(credentials, host)
     return PlainSaslClient(credentials) if credentials.mechanism == PLAIN else ScramSaslClient(credentials)
 
 
@@ -107,6 +124,58 @@ class OAuthBearerSaslClient:
             raise SaslAuthenticationException(f"OAUTHBEARER: the broker refused the token: {reason}")
         self._refusal = challenge
         return b"\1" if challenge else None
+
+
+_NO_SECURITY_LAYER = 1
+
+
+class GssapiSaslClient:
+    """GSSAPI (RFC 4752): a Kerberos ticket for the broker's service, which must prove itself, too.
+
+    There is no security layer, as everywhere in Kafka: TLS encrypts.
+    """
+
+    is_slow = True  # the KDC is asked for a ticket for this broker
+
+    def __init__(self, ticket: KerberosTicket, host: str) -> None:
+        self._library = gssapi()
+        self._principal = f"{ticket.service}/{host}"
+        self._context: Any = None
+        self._make = partial(self._security_context, ticket, host)
+        self._negotiated = False
+
+    def _security_context(self, ticket: KerberosTicket, host: str) -> Any:
+        library = self._library
+        return library.SecurityContext(
+            name=library.Name(f"{ticket.service}@{host}", library.NameType.hostbased_service),
+            creds=ticket.credentials,
+            usage="initiate",
+            mech=library.MechType.kerberos,
+            flags=[library.RequirementFlag.mutual_authentication, library.RequirementFlag.integrity],
+        )
+
+    def initial_response(self) -> bytes:
+        try:
+            self._context = self._make()
+            return bytes(self._context.step() or b"")
+        except self._library.exceptions.GSSError as error:
+            raise explained(error, f"no Kerberos ticket for {self._principal}", service=self._principal) from None
+
+    def evaluate_challenge(self, challenge: bytes) -> bytes | None:
+        try:
+            if not self._context.complete:
+                return bytes(self._context.step(challenge) or b"")
+            if self._negotiated:
+                return None
+            self._negotiated = True
+            offer = self._context.unwrap(challenge).message
+            if len(offer) != 4 or not offer[0] & _NO_SECURITY_LAYER:
+                raise SaslAuthenticationException(
+                    f"{self._principal} demands a security layer of Kerberos, which Kafka's clients do not have"
+                )
+            return bytes(self._context.wrap(bytes([_NO_SECURITY_LAYER, 0, 0, 0]), False).message)
+        except self._library.exceptions.GSSError as error:
+            raise explained(error, f"{self._principal} did not prove itself", service=self._principal) from None
 
 
 def _check_iterations(message: str) -> None:

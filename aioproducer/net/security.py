@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable, Coroutine
 from random import Random
@@ -13,7 +14,10 @@ from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection
 from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.sasl_authenticator import authenticate, reauthenticate_after
-from aioproducer.security.oauth.login import OAuthLogin
+from aioproducer.net.sasl_clients import AnyCredentials, GssapiSaslClient
+from aioproducer.security.expiring_login import TICKET, ExpiringLogin
+from aioproducer.security.kerberos.settings import KerberosSettings
+from aioproducer.security.kerberos.tickets import LIMIT, KerberosTicket, Tickets
 from aioproducer.security.oauth.retrieval import retrieval
 from aioproducer.security.oauth.settings import OAuthSettings
 from aioproducer.security.oauth.token import OAuthBearerToken
@@ -32,47 +36,57 @@ class ClientSecurity:
         self, config: ClientConfig, random: Random, launch: Callable[[Coroutine[Any, Any, None], str], None]
     ) -> None:
         credentials = config.credentials
-        self._login: OAuthLogin | None = None
+        self._tokens: ExpiringLogin[OAuthBearerToken] | None = None
+        self._tickets: ExpiringLogin[KerberosTicket] | None = None
         self._credentials: Credentials | None = None
         if isinstance(credentials, OAuthSettings):
-            self._login = _login(credentials, random, launch)
+            self._tokens = _token_login(credentials, random, launch)
+        elif isinstance(credentials, KerberosSettings):
+            self._tickets = _ticket_login(credentials, random, launch)
         else:
             self._credentials = credentials
-        self._context: ssl.SSLContext | None = config.ssl_context
+        self._authenticates = credentials is not None
+        self._tls = config.tls
         self._random = random
 
     @property
     def is_secure(self) -> bool:
         """Whether there is anything to authenticate."""
-        return self._context is not None or self._credentials is not None or self._login is not None
+        return self._tls is not None or self._authenticates
 
-    def transport_options(self, address: Address) -> dict[str, Any]:
+    async def transport_options(self, address: Address) -> dict[str, Any]:
         """Arguments for ``create_connection`` besides host and port. The certificate must be for the broker's name, not
         for the address it resolved to."""
-        return {} if self._context is None else {"ssl": self._context, "server_hostname": address.host}
+        return {} if self._tls is None else {"ssl": await self._tls.context(), "server_hostname": address.host}
 
-    async def credentials(self) -> Credentials | OAuthBearerToken | None:
-        """What the client authenticates with; None if it does not. An identity provider may be asked for it, so ask
-        before a connection is made: no broker waits then. Raises :class:`KafkaError` if there is no token."""
-        return self._credentials if self._login is None else await self._login.token()
+    async def credentials(self, host: str) -> AnyCredentials | None:
+        """What the client authenticates with to a broker at ``host``; None if it does not. An identity provider or a
+        KDC may be asked for it, so ask before a connection is made: no broker waits then. Raises :class:`KafkaError` if
+        there is no token."""
+        if self._tickets is not None:
+            ticket = await self._tickets.token()
+            await asyncio.to_thread(GssapiSaslClient(ticket, host).initial_response)  # caches the service's ticket
+            return ticket
+        return self._credentials if self._tokens is None else await self._tokens.token()
 
     async def authenticate(
-        self, connection: Connection, versions: NodeApiVersions, credentials: Credentials | OAuthBearerToken | None
+        self, connection: Connection, versions: NodeApiVersions, credentials: AnyCredentials | None, host: str
     ) -> float | None:
-        """Authenticates the client. Returns the seconds until it must re-authenticate; None for never.
+        """Authenticates the client to a broker at ``host``. Returns the seconds until it must re-authenticate; None for
+        never.
 
         Raises :class:`AuthenticationException` if the broker refuses.
         """
         if credentials is None:
             return None
         try:
-            lifetime = await authenticate(connection, versions, credentials)
+            lifetime = await authenticate(connection, versions, credentials, host)
         except SaslAuthenticationException:
-            if self._login is not None and isinstance(credentials, OAuthBearerToken):
-                self._login.refused(credentials)
+            if self._tokens is not None and isinstance(credentials, OAuthBearerToken):
+                self._tokens.refused(credentials)
             raise
-        if self._login is not None:
-            self._login.accepted()
+        if self._tokens is not None:
+            self._tokens.accepted()
         return reauthenticate_after(lifetime, self._random) if lifetime > 0 else None
 
     def refusal(self, peer: str, error: BaseException) -> KafkaError | None:
@@ -87,12 +101,26 @@ class ClientSecurity:
         return None
 
 
-def _login(
+def _token_login(
     settings: OAuthSettings, random: Random, launch: Callable[[Coroutine[Any, Any, None], str], None]
-) -> OAuthLogin:
+) -> ExpiringLogin[OAuthBearerToken]:
     backoff = ExponentialBackoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
     limit = settings.limits.total
-    return OAuthLogin(retrieval(settings), settings.window, backoff, limit, random=random, launch=launch)
+    return ExpiringLogin(retrieval(settings), settings.window, backoff, limit, random=random, launch=launch)
+
+
+def _ticket_login(
+    settings: KerberosSettings, random: Random, launch: Callable[[Coroutine[Any, Any, None], str], None]
+) -> ExpiringLogin[KerberosTicket]:
+    return ExpiringLogin(
+        Tickets(settings).retrieve,
+        settings.window,
+        ExponentialBackoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random),
+        LIMIT,
+        random=random,
+        launch=launch,
+        kind=TICKET,
+    )
 
 
 def _advice(error: ssl.SSLError) -> str:

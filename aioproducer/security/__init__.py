@@ -2,6 +2,9 @@
 
 sasl.py            the mechanisms
 credentials.py, jaas.py, password.py   what a client logs in with
-tls.py             SSL contexts
+expiring_login.py  keeps tokens and tickets fresh
+refresh_window.py  when to renew them
+tls/               SSL contexts
 oauth/             tokens
+kerberos/          tickets
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aioproducer.errors import ConfigException
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, parse_jaas
 from aioproducer.security.password import Password
-from aioproducer.security.sasl import MECHANISMS, OAUTHBEARER, PLAIN, Credentials
+from aioproducer.security.sasl import CLIENT_MECHANISMS, GSSAPI, OAUTHBEARER, PLAIN, Credentials
 
 _JAAS = "sasl.jaas.config"
 _USERNAME = "sasl.plain.username"
@@ -15,7 +15,7 @@ _PASSWORD = "sasl.plain.password"
 def credentials_of(
     protocol: str, mechanism: str | None, jaas: Password | None, username: str | None, password: Password | None
 ) -> Credentials | None:
-    """None for a ``protocol`` without SASL, and for tokens.
+    """None for a ``protocol`` without SASL, and for tokens and tickets.
 
     Raises :class:`ConfigException` for what is missing, given twice, or without effect.
     """
@@ -26,14 +26,14 @@ def credentials_of(
                 given[0], f"with security.protocol={protocol} they are never sent: set SASL_SSL, or remove them"
             )
         return None
-    if mechanism == OAUTHBEARER:
+    if mechanism in (OAUTHBEARER, GSSAPI):
         if username is not None or password is not None:
             raise _refused(
-                _PASSWORD if username is None else _USERNAME, f"sasl.mechanism={OAUTHBEARER} has no password: remove it"
+                _PASSWORD if username is None else _USERNAME, f"sasl.mechanism={mechanism} has no password: remove it"
             )
         return None
-    if mechanism is None or mechanism not in MECHANISMS:
-        wanted = f"set one of {', '.join(MECHANISMS)}"
+    if mechanism is None or mechanism not in CLIENT_MECHANISMS:
+        wanted = f"set one of {', '.join(CLIENT_MECHANISMS)}"
         why = f"security.protocol={protocol} needs it" if mechanism is None else f"{mechanism!r} is not supported"
         raise _refused("sasl.mechanism", f"{why}: {wanted}")
     if jaas is not None and len(given) > 1:

@@ -1,4 +1,4 @@
-"""The SASL mechanisms that clients and embedded broker support."""
+"""The SASL mechanisms that clients and the embedded broker support."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ PLAIN = "PLAIN"
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 OAUTHBEARER = "OAUTHBEARER"
 PASSWORD_MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)
+GSSAPI = "GSSAPI"
 MECHANISMS = (*PASSWORD_MECHANISMS, OAUTHBEARER)
+"""Those of the embedded broker."""
+CLIENT_MECHANISMS = (*MECHANISMS, GSSAPI)
 
 
 @dataclass(frozen=True, slots=True)

@@ -498,15 +498,22 @@ NOT_COMPARED = {
     "advertised.listeners",
     "listener.security.protocol.map",
     "inter.broker.listener.name",
+    "config.providers",
     "sasl.enabled.mechanisms",
+    "ssl.cipher.suites",
     "ssl.client.auth",
+    "ssl.enabled.protocols",
+    "ssl.engine.factory.class",
     "ssl.key.password",
     "ssl.keystore.certificate.chain",
     "ssl.keystore.key",
     "ssl.keystore.location",
+    "ssl.keystore.password",
     "ssl.keystore.type",
+    "ssl.protocol",
     "ssl.truststore.certificates",
     "ssl.truststore.location",
+    "ssl.truststore.password",
     "ssl.truststore.type",
     "group.max.size",
     "super.users",
@@ -516,7 +523,8 @@ NOT_COMPARED = {
 """The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. Kafka has neither
 the third nor the fifth, and no default for the fourth. The listeners of the two are not the same. Kafka's
 defaults of the mechanisms and of the types of stores are Java's, and it can change what is of TLS while it runs.
-It has no limit for the size of a group, leaves the next two to its authorizer, and has a shorter backlog."""
+It replaces references in dynamic configs, too. It has no limit for the size of a group, leaves the next two to its
+authorizer, and has a shorter backlog."""
 
 
 async def described(broker: ComparedBroker, kind: int, name: str, *keys: str) -> Any:

@@ -9,6 +9,8 @@ import pytest
 from aioproducer.compat.aiokafka import AIOKafkaProducer
 from aioproducer.compat.aiokafka.configs import addresses
 from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.errors import ConfigException
+from aioproducer.security.kerberos.settings import KerberosSettings
 from aioproducer.security.sasl import Credentials
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
@@ -113,8 +115,18 @@ def test_with_tokens() -> None:
     assert config_of(sasl_oauth_token_provider=provider).sasl_oauth_token_provider is None
 
 
+def test_with_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioproducer.security.kerberos.settings.gssapi", lambda: None)
+    given = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
+    config = config_of(**given)
+    assert isinstance(config.credentials, KerberosSettings)
+    assert config.credentials.service == "kafka"
+    with pytest.raises(ConfigException, match="sasl_kerberos_domain_name is not supported"):
+        config_of(**given, sasl_kerberos_domain_name="other")
+
+
 def test_with_the_configs_of_this_package_for_tls() -> None:
-    assert config_of(security_protocol="SSL", ssl_endpoint_identification_algorithm="").ssl_context is not None
+    assert config_of(security_protocol="SSL", ssl_endpoint_identification_algorithm="").tls is not None
 
 
 def test_clients_without_a_name_are_numbered() -> None:

@@ -18,23 +18,25 @@ SHA_256 = Credentials("SCRAM-SHA-256", "alice", Password("planted"))
 
 
 def test_plain_says_it_all_at_once() -> None:
-    client = sasl_client(Credentials("PLAIN", "älice", Password("planted\\")))
+    client = sasl_client(Credentials("PLAIN", "älice", Password("planted\\")), "broker")
     assert client.initial_response() == "\0älice\0planted\\".encode()
     assert client.evaluate_challenge(b"") is None
 
 
 def test_a_token_with_extensions() -> None:
-    client = sasl_client(OAuthBearerToken("t.o.k=", 5, extensions={"logicalCluster": "lkc-1", "traceId": "7"}))
+    client = sasl_client(
+        OAuthBearerToken("t.o.k=", 5, extensions={"logicalCluster": "lkc-1", "traceId": "7"}), "broker"
+    )
     assert client.initial_response() == b"n,,\1auth=Bearer t.o.k=\1logicalCluster=lkc-1\1traceId=7\1\1"
     assert client.evaluate_challenge(b"") is None
-    client = sasl_client(OAuthBearerToken("token"))
+    client = sasl_client(OAuthBearerToken("token"), "broker")
     assert client.initial_response() == b"n,,\1auth=Bearer token\1\1"
     assert client.evaluate_challenge(b'{"status":"invalid_token"}') == b"\1"
 
 
 @pytest.mark.parametrize("more", [b"", b"more"])
 def test_after_a_refusal_there_is_an_error_and_nothing_else(more: bytes) -> None:
-    client = sasl_client(OAuthBearerToken("planted"))
+    client = sasl_client(OAuthBearerToken("planted"), "broker")
     assert client.evaluate_challenge(b'{"status":"invalid_token"}\xff' + bytes(10_000)) == b"\1"
     with pytest.raises(SaslAuthenticationException, match=r"refused the token: .*invalid_token") as refused:
         client.evaluate_challenge(more)
@@ -54,7 +56,7 @@ def test_scram_with_a_server_that_knows_the_password(mechanism: str, user: str) 
         return known
 
     server = library.make_server(find)
-    client = sasl_client(Credentials(mechanism, user, Password("planted")))
+    client = sasl_client(Credentials(mechanism, user, Password("planted")), "broker")
     server.set_client_first(client.initial_response().decode())
     final = client.evaluate_challenge(server.get_server_first().encode())
     assert final is not None

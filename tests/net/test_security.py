@@ -20,14 +20,14 @@ def security(**config: Any) -> ClientSecurity:
     return ClientSecurity(producer_config({"bootstrap.servers": "b:1", **config}), Random(0), launch)
 
 
-def test_the_certificate_has_to_be_that_of_the_name_and_not_of_the_address() -> None:
+async def test_the_certificate_has_to_be_that_of_the_name_and_not_of_the_address() -> None:
     context = ssl.create_default_context()
     made = security(security_protocol="ssl", ssl_context=context)
-    assert made.transport_options(Address("broker.example", 9093)) == {
+    assert await made.transport_options(Address("broker.example", 9093)) == {
         "ssl": context,
         "server_hostname": "broker.example",
     }
-    assert security().transport_options(Address("broker.example", 9092)) == {}
+    assert await security().transport_options(Address("broker.example", 9092)) == {}
 
 
 def lost(cause: BaseException) -> NetworkException:

@@ -48,6 +48,11 @@ from aioproducer.testing import MockProducer, SyncMockProducer
 Data = bytes | bytearray | memoryview
 
 
+class Contexts:
+    def __call__(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+
 @dataclass
 class Order:
     number: int
@@ -113,6 +118,10 @@ KafkaProducer(bootstrap_servers="a:9092", interceptor_classes=[Marking(), "mine.
 KafkaProducer(bootstrap_servers="a:9092", interceptor_classes=lambda record: record._replace(key=b"k"))
 KafkaProducer(bootstrap_servers="a:9092", metric_reporters=[MetricsTopicReporter("metrics")])
 KafkaProducer(bootstrap_servers="a:9092", ssl_context=ssl.create_default_context(), security_protocol="ssl")
+KafkaProducer(bootstrap_servers="a:9092", ssl_engine_factory_class=ssl.create_default_context, security_protocol="ssl")
+KafkaProducer(bootstrap_servers="a:9092", ssl_engine_factory_class=Contexts, ssl_enabled_protocols=["TLSv1.3"])
+KafkaProducer(bootstrap_servers="a:9092", ssl_keystore_type="jks", ssl_keystore_password="p", config_providers="env")
+KafkaProducer(bootstrap_servers="a:9092", sasl_mechanism="GSSAPI", sasl_kerberos_service_name="kafka")
 KafkaProducer(bootstrap_servers="a:9092", sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=token)
 KafkaProducer(bootstrap_servers="a:9092", sasl_oauth_token_provider=lambda: OAuthBearerToken("token"))
 KafkaProducer(bootstrap_servers="a:9092", sasl_oauth_token_provider=Tokens())

@@ -69,6 +69,8 @@ KafkaProducer(bootstrap_servers=at, partitioner_class=encode)  # wrong: partitio
 KafkaProducer(bootstrap_servers=at, interceptor_classes=[5])  # wrong: int
 KafkaProducer(bootstrap_servers=at, metric_reporters=encode)  # wrong: metric_reporters
 KafkaProducer(bootstrap_servers=at, ssl_context="ca.pem")  # wrong: ssl_context
+KafkaProducer(bootstrap_servers=at, ssl_engine_factory_class=encode)  # wrong: ssl_engine_factory_class
+KafkaProducer(bootstrap_servers=at, ssl_keystore_type="JCEKS")  # wrong: ssl_keystore_type
 KafkaProducer(linger_ms=5)  # wrong: bootstrap_servers
 KafkaProducer(at)  # wrong: argument
 configs: ProducerConfigs = {"bootstrap_servers": at, "linger.ms": 5}  # wrong: linger.ms

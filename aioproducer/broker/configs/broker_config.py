@@ -40,6 +40,8 @@ from aioproducer.configs.config_def import (
     parse,
     table,
 )
+from aioproducer.configs.providers import resolved
+from aioproducer.configs.tls_values import CONTEXT_FACTORY, ENABLED_PROTOCOLS, PROTOCOL, STORE_TYPE
 from aioproducer.errors import ConfigException
 from aioproducer.security.password import Password
 from aioproducer.security.sasl import MECHANISMS, PASSWORD_MECHANISMS
@@ -89,6 +91,13 @@ class BrokerConfig:
         ANY,
         "The listener that max.connections does not limit; PLAINTEXT if not set. The nodes of this cluster need no"
         " connections to each other.",
+    )
+    config_providers: tuple[str, ...] = key(
+        Type.LIST,
+        (),
+        ANY,
+        "Where references such as `${file:/path:key}` in the configs that the broker starts with are looked up: file, "
+        "directory, env, and names with a config `config.providers.NAME.class`.",
     )
     auto_create_topics_enable: bool = key(
         Type.BOOLEAN, True, ANY, "Metadata requests create the topics they name, if the client allows it."
@@ -333,20 +342,66 @@ class BrokerConfig:
         "How long an authentication is valid: a client that does not re-authenticate in time loses its connection; 0"
         " means for ever.",
     )
-    ssl_keystore_type: str = key(
-        Type.STRING, "PEM", one_of("PEM"), "The format of the key store (Kafka's default, JKS, is Java's own)."
+    ssl_engine_factory_class: Any = key(
+        Type.CLASS,
+        None,
+        CONTEXT_FACTORY,
+        "Makes the `ssl.SSLContext` of each TLS connection, instead of the configs below: a callable without "
+        "arguments, or its import path. It is called in a thread.",
+    )
+    ssl_keystore_type: str | None = key(
+        Type.STRING,
+        None,
+        STORE_TYPE,
+        "The format of the key store; if it is not given, the file's.",
     )
     ssl_keystore_location: str | None = key(
         Type.STRING, None, ANY, "A file with the key and the certificates that TLS listeners present."
     )
-    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key as text, instead of a file.")
+    ssl_keystore_password: Password | None = key(
+        Type.PASSWORD, None, ANY, "The password of a key store in Java's formats."
+    )
+    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key as PEM text, instead of a file.")
     ssl_keystore_certificate_chain: Password | None = key(Type.PASSWORD, None, ANY, "The certificates that go with it.")
-    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "The password of the key, if it is encrypted.")
-    ssl_truststore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the trust store.")
+    ssl_key_password: Password | None = key(
+        Type.PASSWORD,
+        None,
+        ANY,
+        "The password of the key: in PEM if it is encrypted, in JKS if it is not the key store's.",
+    )
+    ssl_truststore_type: str | None = key(
+        Type.STRING,
+        None,
+        STORE_TYPE,
+        "The format of the trust store; if it is not given, the file's.",
+    )
     ssl_truststore_location: str | None = key(
         Type.STRING, None, ANY, "A file with the certificates of the authorities to trust for clients."
     )
-    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same as text, instead of a file.")
+    ssl_truststore_password: Password | None = key(
+        Type.PASSWORD, None, ANY, "The password of a trust store in Java's formats."
+    )
+    ssl_truststore_certificates: Password | None = key(
+        Type.PASSWORD, None, ANY, "The certificates to trust as PEM text, instead of a file."
+    )
+    ssl_protocol: str = key(
+        Type.STRING,
+        "TLSv1.3",
+        PROTOCOL,
+        "With TLSv1.2, TLS 1.3 is not used, whatever is enabled.",
+    )
+    ssl_enabled_protocols: tuple[str, ...] = key(
+        Type.LIST,
+        ("TLSv1.2", "TLSv1.3"),
+        ENABLED_PROTOCOLS,
+        "The protocols that may be used. Those older than TLSv1.2 may be named, and are never used: they are insecure.",
+    )
+    ssl_cipher_suites: tuple[str, ...] = key(
+        Type.LIST,
+        (),
+        ANY,
+        "The cipher suites that may be used, by Java's names or by OpenSSL's; empty: the secure ones.",
+    )
     ssl_client_auth: str = key(
         Type.STRING,
         "none",
@@ -363,6 +418,7 @@ class BrokerConfig:
     @staticmethod
     def of(given: Mapping[str, object]) -> BrokerConfig:
         """Parses configs with Kafka's dotted names or their snake_case. Raises :class:`ConfigException`."""
+        given = resolved(given)
         own = {name: value for name, value in given.items() if listener_config(name) is not None}
         jaas = {name: value for name, value in given.items() if jaas_listener(name) is not None}
         rest = {name: given[name] for name in given if name not in own and name not in jaas}

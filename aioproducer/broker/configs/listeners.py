@@ -20,11 +20,13 @@ LISTENER_LIMITS = ("max.connections", "max.connection.creation.rate", "num.netwo
 LISTENER_STORES = (
     "ssl.keystore.type",
     "ssl.keystore.location",
+    "ssl.keystore.password",
     "ssl.keystore.key",
     "ssl.keystore.certificate.chain",
     "ssl.key.password",
     "ssl.truststore.type",
     "ssl.truststore.location",
+    "ssl.truststore.password",
     "ssl.truststore.certificates",
 )
 """Configs of a listener's certificates. They may change while it is open."""
@@ -33,6 +35,9 @@ LISTENER_CONFIGS = (
     *LISTENER_LIMITS,
     *LISTENER_STORES,
     "ssl.client.auth",
+    "ssl.protocol",
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
     "sasl.enabled.mechanisms",
     "sasl.server.max.receive.size",
     "connections.max.reauth.ms",

@@ -36,7 +36,16 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(1, 4)
 
-_TYPES = {Type.BOOLEAN: 1, Type.STRING: 2, Type.INT: 3, Type.LONG: 5, Type.DOUBLE: 6, Type.LIST: 7, Type.PASSWORD: 9}
+_TYPES = {
+    Type.BOOLEAN: 1,
+    Type.STRING: 2,
+    Type.INT: 3,
+    Type.LONG: 5,
+    Type.DOUBLE: 6,
+    Type.LIST: 7,
+    Type.CLASS: 8,
+    Type.PASSWORD: 9,
+}
 """``DescribeConfigsResponse.ConfigType`` of the types that are there."""
 
 

@@ -93,10 +93,10 @@ class ChannelBuilder:
 
     async def _connect(self, channel: KafkaChannel, accepted: AcceptedSocket) -> None:
         loop: Any = asyncio.get_running_loop()  # the simulation's takes sockets of its own
-        if self._security.tls is None:
-            await loop.connect_accepted_socket(lambda: channel, accepted)
+        if self._security.uses_tls:
+            await accept_tls(loop, lambda: channel, accepted, await self._security.transport_options())
         else:
-            await accept_tls(loop, lambda: channel, accepted, self._security.transport_options)
+            await loop.connect_accepted_socket(lambda: channel, accepted)
 
     def _built(self, task: asyncio.Task[None]) -> None:
         del self._building[task]

@@ -16,7 +16,7 @@ from aioproducer.broker.security.sasl_server_authenticator import ANONYMOUS
 from aioproducer.errors import InvalidReceiveException
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.primitives import Buffer
-from aioproducer.security.tls import certified_name
+from aioproducer.security.tls.peer import certified_name
 
 _LITTLE = 16 * 1024
 """Bytes of a request that are read even without free memory, so that large requests do not block small ones."""
@@ -100,7 +100,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self.was_opened = True
         # asyncio calls pause_writing as soon as bytes wait for the kernel, and resume_writing when none do. With TLS, a
         # limit of 0 would pause writing for ever.
-        self._transport.set_write_buffer_limits(high=0 if self._security.tls is None else 1)
+        self._transport.set_write_buffer_limits(high=1 if self._security.uses_tls else 0)
         self._certified = certified_name(transport)
         local, peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         if local and peer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import ssl
 import time
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +26,8 @@ from aioproducer.broker.security.token_validators import (
 from aioproducer.errors import ConfigException
 from aioproducer.security.oauth.libraries import pyjwt
 from aioproducer.security.sasl import OAUTHBEARER, PLAIN, scramp
-from aioproducer.security.tls import server_context
+from aioproducer.security.tls.contexts import server_context
+from aioproducer.security.tls.sources import ContextFactory, RenewedContext, TlsSource
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class ListenerSecurity:
         self.is_sasl = self.protocol.startswith("SASL_")
         config = config.on_listener(listener)
         self._stores = _stores(config)
-        self.tls = self._tls(config)
+        self._tls = self._source(config)
         # The same time-out as for requests that arrive too slowly.
         self._handshake_timeout = max(config.socket_request_receive_timeout_ms, 0) / 1000
         self._max_reauth_ms = config.connections_max_reauth_ms
@@ -73,28 +73,39 @@ class ListenerSecurity:
         if self._keys is not None:
             await self._keys.close()
 
-    def _tls(self, config: BrokerConfig) -> ssl.SSLContext | None:
-        if not self.protocol.endswith("SSL"):
+    def _source(self, config: BrokerConfig) -> TlsSource | None:
+        """Where the listener's contexts come from. Raises :class:`ConfigException`."""
+        if not self.uses_tls:
             return None
-        return server_context(config, client_auth=config.ssl_client_auth, context_class=AlertingContext)
+        if config.ssl_engine_factory_class is not None:
+            return ContextFactory(config.ssl_engine_factory_class)
+        stores = (config.ssl_keystore_location, config.ssl_truststore_location)
+        files = tuple(location for location in stores if location is not None)
+        make = partial(server_context, config, client_auth=config.ssl_client_auth, context_class=AlertingContext)
+        return RenewedContext(make, files, f"listener {self._listener}")
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.protocol.endswith("SSL")
 
     def validate_reconfiguration(self, config: BrokerConfig) -> None:
         """Raises :class:`ConfigException` if the listener cannot use the new certificates."""
         config = config.on_listener(self._listener)
         if _stores(config) != self._stores:
-            self._tls(config)
+            self._source(config)
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """Uses new certificates for new connections; open connections keep theirs."""
         config = config.on_listener(self._listener)
         stores = _stores(config)
         if stores != self._stores:
-            self.tls, self._stores = self._tls(config), stores
+            self._tls, self._stores = self._source(config), stores
 
-    @property
-    def transport_options(self) -> dict[str, Any]:
-        """The TLS options of ``connect_accepted_socket``."""
-        return {"ssl": self.tls, "ssl_handshake_timeout": self._handshake_timeout or None}
+    async def transport_options(self) -> dict[str, Any]:
+        """The TLS options of ``connect_accepted_socket``: with the certificates that the files have now."""
+        context = None if self._tls is None else await self._tls.context()
+        return {"ssl": context, "ssl_handshake_timeout": self._handshake_timeout or None}
 
     def authenticator(self) -> SaslServerAuthenticator | None:
         """The authenticator of a new connection; None if clients need not authenticate."""

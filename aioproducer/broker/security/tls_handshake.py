@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from aioproducer.security.tls.suites import CheckingObject
+
 _TO_READ_IT = 1.0
 """Seconds that a client has to read the alert and to disconnect."""
 
@@ -53,7 +55,7 @@ class _Handshake:
 _CURRENT: ContextVar[_Handshake] = ContextVar("handshake")
 
 
-class _AlertingObject(ssl.SSLObject):
+class _AlertingObject(CheckingObject):
     outgoing: ssl.MemoryBIO
     handshake: _Handshake
 

@@ -14,9 +14,9 @@ import typer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.cli.commands.collector import collecting
 from aioproducer.cli.options import pairs, read_config_file
-from aioproducer.cli.references import resolved
 from aioproducer.cli.running import InputError, Interrupt, explain, first_of, run
 from aioproducer.cli.terminal import Terminal
+from aioproducer.configs.providers import resolved
 from aioproducer.descriptors import raise_limit
 from aioproducer.errors import ConfigException, DataDirectoryException
 
@@ -123,10 +123,11 @@ def broker(
     run(terminal, command)
 
 
-def _configs(file: Path | None, given: Mapping[str, str]) -> dict[str, str]:
-    """The configs of the file, overridden by those ``given``."""
+def _configs(file: Path | None, given: Mapping[str, str]) -> dict[str, object]:
+    """The configs of the file, overridden by those ``given``, with environment variables and entries of files."""
     try:
-        return resolved({**({} if file is None else read_config_file(file)), **given})
+        written = {} if file is None else read_config_file(file)
+        return resolved({"config.providers": "env,file", **written, **given})
     except ConfigException as error:
         raise typer.BadParameter(str(error)) from error
     except OSError as error:

@@ -88,6 +88,8 @@ def security_configs(
     sasl_plain_username: str | None,
     sasl_plain_password: str | None,
     sasl_oauth_token_provider: object,
+    sasl_kerberos_service_name: str,
+    sasl_kerberos_domain_name: str | None,
     others: Collection[str],
 ) -> dict[str, Any]:
     """How connections are secured; ``others`` are the names of this package's configs that were given as well.
@@ -113,4 +115,12 @@ def security_configs(
             configs["sasl_plain_password"] = sasl_plain_password
         if sasl_oauth_token_provider is not None and sasl_mechanism == "OAUTHBEARER":
             configs["sasl_oauth_token_provider"] = sasl_oauth_token_provider
+        if sasl_mechanism == "GSSAPI":
+            if sasl_kerberos_domain_name is not None:
+                raise ConfigException(
+                    "sasl_kerberos_domain_name is not supported: the host in a broker's principal is the one that it "
+                    "advertises",
+                    name="sasl.kerberos.domain.name",
+                )
+            configs["sasl_kerberos_service_name"] = sasl_kerberos_service_name
     return configs

@@ -93,7 +93,6 @@ class AIOKafkaProducer:
         sasl_oauth_token_provider: object = None,
         **config: Any,
     ) -> None:
-        # The config sasl_mechanism refuses Kerberos, so the arguments that only it needs are ignored.
         for name, given in (("loop", loop), ("api_version", api_version)):
             if given is not None:
                 warnings.warn(f"the argument {name!r} is deprecated, and not needed", DeprecationWarning, stacklevel=2)
@@ -130,6 +129,8 @@ class AIOKafkaProducer:
                 sasl_plain_username=sasl_plain_username,
                 sasl_plain_password=sasl_plain_password,
                 sasl_oauth_token_provider=sasl_oauth_token_provider,
+                sasl_kerberos_service_name=sasl_kerberos_service_name,
+                sasl_kerberos_domain_name=sasl_kerberos_domain_name,
                 others=config,
             ),
             **config,

@@ -70,7 +70,12 @@ class _Endpoint:
         headers, form = await asyncio.to_thread(self._request, began)  # files are read, and a JWT is signed
         try:
             answer = await ask(
-                "POST", endpoint.url, headers=headers, form=form, limits=self._limits, context=endpoint.context
+                "POST",
+                endpoint.url,
+                headers=headers,
+                form=form,
+                limits=self._limits,
+                context=await endpoint.tls.context(),
             )
         except HttpFailed as failed:
             raise TokenUnavailableException(f"the identity provider {failed}") from None

@@ -7,9 +7,9 @@ before KIP-1139.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -19,20 +19,27 @@ from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE, parse_jaas
 from aioproducer.security.oauth.assertion import Assertion
 from aioproducer.security.oauth.http import HttpLimits, system_trust
 from aioproducer.security.oauth.libraries import httpx, pyjwt
-from aioproducer.security.oauth.refresh import RefreshWindow
 from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.oauth.token_config import TokenConfig
 from aioproducer.security.oauth.unsecured import PREFIX as UNSECURED
 from aioproducer.security.oauth.unsecured import unsecured_token
 from aioproducer.security.password import Password
+from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.security.sasl import OAUTHBEARER
-from aioproducer.security.tls import client_context
+from aioproducer.security.tls.contexts import client_context
+from aioproducer.security.tls.sources import FixedContext, RenewedContext, TlsSource
 
 _PACKAGE = "org.apache.kafka.common.security.oauthbearer."
 DEFAULT_RETRIEVER = f"{_PACKAGE}DefaultJwtRetriever"
 CLIENT_CREDENTIALS = f"{_PACKAGE}ClientCredentialsJwtRetriever"
 JWT_BEARER = f"{_PACKAGE}JwtBearerJwtRetriever"
 FILE = f"{_PACKAGE}FileJwtRetriever"
+VALIDATORS = (f"{_PACKAGE}DefaultJwtValidator", f"{_PACKAGE}ClientJwtValidator")
+LOGIN_HANDLERS = (
+    f"{_PACKAGE}OAuthBearerLoginCallbackHandler",
+    f"{_PACKAGE}secured.OAuthBearerLoginCallbackHandler",
+    f"{_PACKAGE}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
+)
 RETRIEVERS = (DEFAULT_RETRIEVER, CLIENT_CREDENTIALS, JWT_BEARER, FILE)
 
 _PROVIDER = "sasl.oauth.token.provider"
@@ -45,12 +52,19 @@ _ASSERTION = "sasl.oauthbearer.assertion."
 _KEY_FILE = "sasl.oauthbearer.assertion.private.key.file"
 _EXTENSION = "extension_"
 _JAAS_SSL = (
+    "ssl.truststore.type",
     "ssl.truststore.location",
+    "ssl.truststore.password",
     "ssl.truststore.certificates",
+    "ssl.keystore.type",
     "ssl.keystore.location",
+    "ssl.keystore.password",
     "ssl.keystore.key",
     "ssl.keystore.certificate.chain",
     "ssl.key.password",
+    "ssl.protocol",
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
 )
 
 
@@ -63,7 +77,7 @@ class TokenEndpoint:
     """
 
     url: str
-    context: ssl.SSLContext
+    tls: TlsSource
     client_id: str | None = None
     client_secret: Password | None = None
     scope: str | None = None
@@ -172,7 +186,7 @@ def _endpoint(
             raise _refused(_SECRET, f"it is missing: {_URL} needs it, or {_KEY_FILE}")
     return TokenEndpoint(
         url,
-        _context(url, options),
+        _tls(url, options),
         client_id,
         secret,
         config.sasl_oauthbearer_scope or options.get("scope"),
@@ -224,9 +238,10 @@ def _jaas_options(jaas: Password | None) -> Mapping[str, str]:
             f"its login module is {entry.login_module}, and sasl.mechanism={OAUTHBEARER} has"
             f" {OAUTHBEARER_LOGIN_MODULE}",
         )
-    known = ("clientId", "clientSecret", "scope", "ssl.protocol", "ssl.truststore.type", "ssl.keystore.type")
     for name in entry.options:
-        if name not in known + _JAAS_SSL and not name.startswith((UNSECURED, _EXTENSION)):
+        if name not in ("clientId", "clientSecret", "scope", *_JAAS_SSL) and not name.startswith(
+            (UNSECURED, _EXTENSION)
+        ):
             raise _refused(_JAAS, f"it has an unknown option {name}")
     return entry.options
 
@@ -241,25 +256,39 @@ def _extensions(options: Mapping[str, str]) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stores:
+class EndpointTls:
     """The ``ssl.`` options of ``sasl.jaas.config``, which are for the identity provider alone."""
 
-    ssl_truststore_location: str | None
-    ssl_truststore_certificates: Password | None
-    ssl_keystore_location: str | None
-    ssl_keystore_key: Password | None
-    ssl_keystore_certificate_chain: Password | None
-    ssl_key_password: Password | None
+    ssl_truststore_type: str | None = None
+    ssl_truststore_location: str | None = None
+    ssl_truststore_password: Password | None = None
+    ssl_truststore_certificates: Password | None = None
+    ssl_keystore_type: str | None = None
+    ssl_keystore_location: str | None = None
+    ssl_keystore_password: Password | None = None
+    ssl_keystore_key: Password | None = None
+    ssl_keystore_certificate_chain: Password | None = None
+    ssl_key_password: Password | None = None
+    ssl_protocol: str = "TLSv1.3"
+    ssl_enabled_protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
+    ssl_cipher_suites: tuple[str, ...] = ()
 
 
-def _context(url: str, options: Mapping[str, str]) -> ssl.SSLContext:
-    if not any(name in options for name in _JAAS_SSL):
-        return system_trust(url)
-    texts = {name.replace(".", "_"): options.get(name) for name in _JAAS_SSL}
-    values: dict[str, Any] = {
-        name: text if text is None or name.endswith("location") else Password(text) for name, text in texts.items()
-    }
-    return client_context(_Stores(**values), checks_hostname=True)
+def _tls(url: str, options: Mapping[str, str]) -> TlsSource:
+    given = {name.replace(".", "_"): _option(name, options[name]) for name in _JAAS_SSL if name in options}
+    if not given:
+        return FixedContext(system_trust(url))
+    settings = EndpointTls(**given)
+    stores = (settings.ssl_keystore_location, settings.ssl_truststore_location)
+    files = tuple(location for location in stores if location is not None)
+    make = partial(client_context, settings, checks_hostname=True)
+    return RenewedContext(make, files, "this client for its identity provider")
+
+
+def _option(name: str, text: str) -> Any:
+    if name in ("ssl.enabled.protocols", "ssl.cipher.suites"):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return text if name.endswith(("location", "type", "protocol")) else Password(text)
 
 
 def _parts(url: str) -> SplitResult:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
-from aioproducer.configs.client_config import UNSUPPORTED_BY_CLIENTS, client_config
+from aioproducer.configs.client_config import client_config
+from aioproducer.configs.unsupported import BY_READERS
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.reader import ReaderConfig
 from aioproducer.spark.options import (
@@ -181,7 +182,7 @@ def check_loaded(given: Mapping[str, str]) -> None:
 
 def _configs(options: Mapping[str, str]) -> dict[str, str]:
     configs = {"max.partition.fetch.bytes": FETCH_BYTES, **kafka_configs(options, _REFUSED)}
-    client_config(ReaderConfig, configs, owner="reader", unsupported=(*UNSUPPORTED_BY_CLIENTS, "client.rack"))
+    client_config(ReaderConfig, configs, owner="reader", unsupported=BY_READERS)
     return configs
 
 

@@ -37,7 +37,7 @@ def server(validator: Any = None) -> OAuthBearerSaslServer:
 
 def test_a_valid_token() -> None:
     exchange = server()
-    client = sasl_client(OAuthBearerToken("right", extensions={"traceId": "7"}))
+    client = sasl_client(OAuthBearerToken("right", extensions={"traceId": "7"}), "broker")
     assert client.evaluate_challenge(exchange.evaluate_response(client.initial_response())) is None
     assert (exchange.is_complete, exchange.user, exchange.lifetime) == (True, "alice", 60)
 
@@ -48,7 +48,7 @@ def test_a_valid_token() -> None:
 )
 def test_a_refused_token_has_two_steps(scope: str | None, answer: dict[str, str]) -> None:
     exchange = server(Validator(scope))
-    client = sasl_client(OAuthBearerToken("wrong"))
+    client = sasl_client(OAuthBearerToken("wrong"), "broker")
     challenge = exchange.evaluate_response(client.initial_response())
     assert json.loads(challenge) == answer
     assert not exchange.is_complete
@@ -61,9 +61,9 @@ def test_a_refused_token_has_two_steps(scope: str | None, answer: dict[str, str]
 
 def test_no_second_token_in_one_exchange() -> None:
     exchange = server()
-    exchange.evaluate_response(sasl_client(OAuthBearerToken("wrong")).initial_response())
+    exchange.evaluate_response(sasl_client(OAuthBearerToken("wrong"), "broker").initial_response())
     with pytest.raises(SaslAuthenticationException):
-        exchange.evaluate_response(sasl_client(OAuthBearerToken("right")).initial_response())
+        exchange.evaluate_response(sasl_client(OAuthBearerToken("right"), "broker").initial_response())
     assert not exchange.is_complete
 
 

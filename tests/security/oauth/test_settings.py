@@ -127,7 +127,7 @@ def test_extensions_and_trust_for_the_provider_come_from_jaas(tmp_path: Path) ->
     source = settings({**URL, **CREDENTIALS, **jaas('extension_logicalCluster="lkc-1"')}).source
     assert isinstance(source, TokenEndpoint)
     assert source.extensions == {"logicalCluster": "lkc-1"}
-    with pytest.raises(ConfigException, match="no PEM"):
+    with pytest.raises(ConfigException, match="No such file"):
         settings({**URL, **CREDENTIALS, **jaas(f'ssl.truststore.location="{tmp_path}/none.pem"')})
 
 
@@ -197,3 +197,20 @@ def test_a_missing_library_is_named_with_its_extra(
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigException, match=r"pip install 'aioproducer\[oauth\]'"):
         config({**SASL, **URL, **more})
+
+
+def test_any_store_may_have_the_trust_for_the_provider(tmp_path: Path) -> None:
+    """The options of TLS mean what the configs of these names mean."""
+    (tmp_path / "trust.jks").write_bytes(b"\xfe\xed\xfe\xed")
+    given = f'ssl.truststore.location="{tmp_path}/trust.jks" ssl.truststore.password="planted"'
+    for more, message in (
+        ("", "it is no JKS file"),
+        (' ssl.truststore.type="PEM"', "it is PEM, but"),
+        (' ssl.truststore.type="BKS"', "must be one of JKS, PKCS12, PEM"),
+        (' ssl.cipher.suites="NONE"', "it is no JKS file"),
+    ):
+        with pytest.raises(ConfigException, match=message) as caught:
+            settings({**URL, **CREDENTIALS, **jaas(given + more)})
+        assert "planted" not in str(caught.value)
+    with pytest.raises(ConfigException, match="'NONE' is no cipher suite"):
+        settings({**URL, **CREDENTIALS, **jaas('ssl.cipher.suites="NONE" ssl.enabled.protocols="TLSv1.2, TLSv1.3"')})

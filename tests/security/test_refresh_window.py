@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.security.oauth.refresh import RefreshWindow
+from aioproducer.security.refresh_window import RefreshWindow
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pytest
 from aioproducer import OAuthBearerToken
 from aioproducer.errors import KafkaError, SaslAuthenticationException, TokenUnavailableException
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.security.oauth.login import OAuthLogin
-from aioproducer.security.oauth.refresh import RefreshWindow
+from aioproducer.security.expiring_login import ExpiringLogin
+from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.timing.backoff import ExponentialBackoff
 from tests.support.virtual_time import World, virtual
 
@@ -50,10 +50,12 @@ class Issuer:
 
 
 @asynccontextmanager
-async def logging_in(window: RefreshWindow | None = None) -> AsyncIterator[tuple[OAuthLogin, Issuer]]:
+async def logging_in(
+    window: RefreshWindow | None = None,
+) -> AsyncIterator[tuple[ExpiringLogin[OAuthBearerToken], Issuer]]:
     crashes: list[BaseException] = []
     supervisor, issuer = Supervisor(crashes.append), Issuer()
-    login = OAuthLogin(
+    login = ExpiringLogin(
         issuer.retrieve,
         window or RefreshWindow(0.8, 0.05, 0, 0),
         ExponentialBackoff(100, 10_000, Random(0)),
@@ -69,7 +71,7 @@ async def logging_in(window: RefreshWindow | None = None) -> AsyncIterator[tuple
     assert not crashes
 
 
-async def outcome(login: OAuthLogin) -> str:
+async def outcome(login: ExpiringLogin[OAuthBearerToken]) -> str:
     try:
         return (await login.token()).value
     except KafkaError as error:
