@@ -6,7 +6,7 @@ import contextlib
 import os
 import struct
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aioproducer.error_code import ErrorCode
@@ -26,27 +26,26 @@ from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroup
 from aioproducer.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from aioproducer.protocol.messages.list_groups import ListGroupsRequest
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
 from aioproducer.records.compression import CompressionType, compress
-from benchmarks import hostile_batches
-from benchmarks.hostile_client import HostileClient, HostileConnection, frame
+from benchmarks import hostile_batches, wide_attacks
+from benchmarks.attacking import METADATA, Attacking, all_at_once, metadata, wide_topic, with_20_000_topics
+from benchmarks.hostile_client import HostileClient, frame
 from benchmarks.topic_names import HONEST, HOSTILE
 
 MANY = 2**31 - 1
-FETCH, METADATA, JOIN, LIST_OFFSETS, OFFSET_COMMIT = 11, 9, 5, 7, 8
+FETCH, JOIN, LIST_OFFSETS, OFFSET_COMMIT = 11, 5, 7, 8
 """The versions that attacks use."""
 
 _TOPIC, _BROKER = 2, 4
 """Types of resources that have configs."""
 
 PARTITION = FetchPartition(0, fetch_offset=0, partition_max_bytes=1_000)
-
-Attacking = Iterator[None]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def wide_fetches(client: HostileClient) -> Attacking:
 
 def wide_sessions(client: HostileClient) -> Attacking:
     connections = [client.connect() for _ in range(5)]
-    full = FetchRequest(max_wait_ms=0, session_epoch=0, topics=[_wide_topic(connections[0], "wide", 5_000)])
+    full = FetchRequest(max_wait_ms=0, session_epoch=0, topics=[wide_topic(connections[0], "wide", 5_000)])
     yield
     sessions = [connection.ask(full, FETCH).session_id for connection in connections]
     assert all(sessions)
@@ -113,11 +112,11 @@ def wide_sessions(client: HostileClient) -> Attacking:
 
 def widest_waits(client: HostileClient) -> Attacking:
     connections = [client.connect() for _ in range(5)]
-    topics = [_wide_topic(connections[0], name, 9_990) for name in ("wide", "wider")]
+    topics = [wide_topic(connections[0], name, 9_990) for name in ("wide", "wider")]
     request = frame(FetchRequest(max_wait_ms=5, min_bytes=1, topics=topics), FETCH)
     yield
     for _ in client.rounds():
-        _all_at_once(connections, request)
+        all_at_once(connections, request)
 
 
 def session_churn(client: HostileClient) -> Attacking:
@@ -128,7 +127,7 @@ def session_churn(client: HostileClient) -> Attacking:
     yield
     connections = [client.connect() for _ in range(1_500)]
     for _ in client.rounds():
-        _all_at_once(connections, request)
+        all_at_once(connections, request)
 
 
 def zstd_bombs(client: HostileClient) -> Attacking:
@@ -205,25 +204,25 @@ def metadata_creates_topics(client: HostileClient) -> Attacking:
     yield
     connection = client.connect()
     for number in client.rounds():
-        connection.ask(_metadata(f"x{number}a{index}" for index in range(10_000)), METADATA)
+        connection.ask(metadata(f"x{number}a{index}" for index in range(10_000)), METADATA)
 
 
 def metadata_creates_colliding_names(client: HostileClient) -> Attacking:
     yield
     connection = client.connect()
     for number in client.rounds():
-        connection.ask(_metadata(f"x{number}_{index}" for index in range(5_000)), METADATA)
+        connection.ask(metadata(f"x{number}_{index}" for index in range(5_000)), METADATA)
 
 
 def metadata_of_all_topics(client: HostileClient) -> Attacking:
-    connection = _with_20_000_topics(client)
+    connection = with_20_000_topics(client)
     yield
     for _ in client.rounds():
         connection.ask(MetadataRequest(None), METADATA)
 
 
 def configs_of_many_topics(client: HostileClient) -> Attacking:
-    connection = _with_20_000_topics(client)
+    connection = with_20_000_topics(client)
     named = [DescribeConfigsResource(_TOPIC, f"x0a{index}", None) for index in range(2_000)]
     request = frame(DescribeConfigsRequest(named, include_synonyms=True, include_documentation=True), 4)
     yield
@@ -233,7 +232,7 @@ def configs_of_many_topics(client: HostileClient) -> Attacking:
 
 
 def changing_configs(client: HostileClient) -> Attacking:
-    connection = _with_20_000_topics(client)
+    connection = with_20_000_topics(client)
     yield
     for number in client.rounds():
         change = AlterableConfig("message.max.bytes", 0, str(2_000_000 + number))
@@ -253,13 +252,13 @@ def many_groups(client: HostileClient) -> Attacking:
 def wide_commits(client: HostileClient) -> Attacking:
     connections = [client.connect() for _ in range(8)]
     for name in ("wide", "wider"):
-        _wide_topic(connections[0], name, 9_990)
+        wide_topic(connections[0], name, 9_990)
     partitions = [OffsetCommitRequestPartition(number, 1) for number in range(9_990)]
     topics = [OffsetCommitRequestTopic(name, partitions=partitions) for name in ("wide", "wider")]
     request = frame(OffsetCommitRequest("hostile", topics=topics), OFFSET_COMMIT)
     yield
     for _ in client.rounds():
-        _all_at_once(connections, request)
+        all_at_once(connections, request)
 
 
 def unknown_members_leave(client: HostileClient) -> Attacking:
@@ -267,7 +266,7 @@ def unknown_members_leave(client: HostileClient) -> Attacking:
     yield
     connections = [client.connect() for _ in range(8)]
     for _ in client.rounds():
-        _all_at_once(connections, request)
+        all_at_once(connections, request)
 
 
 def changing_quotas(client: HostileClient) -> Attacking:
@@ -279,7 +278,7 @@ def changing_quotas(client: HostileClient) -> Attacking:
     yield
     connection = client.connect()
     for _ in client.rounds():
-        _all_at_once([connection], request)
+        all_at_once([connection], request)
 
 
 def many_protocols(client: HostileClient) -> Attacking:
@@ -399,13 +398,6 @@ def connection_storm(client: HostileClient) -> Attacking:
         client.connect().close()
 
 
-def _all_at_once(connections: Sequence[HostileConnection], request: bytes) -> None:
-    for connection in connections:
-        connection.send_bytes(request)
-    for connection in connections:
-        connection.receive_frame()
-
-
 def _drain(receive: Callable[[], object]) -> None:
     with contextlib.suppress(OSError):
         while True:
@@ -425,22 +417,6 @@ def _fetch(
 ) -> FetchRequest:
     topics = [FetchTopic(topic, partitions=list(partitions))]
     return FetchRequest(max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=57_671_680, topics=topics)
-
-
-def _metadata(names: Iterable[str]) -> MetadataRequest:
-    return MetadataRequest([MetadataRequestTopic(name=name) for name in names])
-
-
-def _wide_topic(connection: HostileConnection, name: str, partitions: int) -> FetchTopic:
-    connection.ask(CreateTopicsRequest([CreatableTopic(name, partitions, 1, [], [])], 30_000), 5)
-    return FetchTopic(name, partitions=[FetchPartition(number) for number in range(partitions)])
-
-
-def _with_20_000_topics(client: HostileClient) -> HostileConnection:
-    connection = client.connect()
-    for number in range(10):
-        connection.ask(_metadata(f"x{number}a{index}" for index in range(2_000)), METADATA)
-    return connection
 
 
 def _join(group: str, instance: str) -> JoinGroupRequest:
@@ -501,5 +477,16 @@ ATTACKS = {
         Attack("30 clients fetch 53 MiB and never read", never_reading_clients, _IN_A_DIRECTORY),
         Attack("20 connections pipeline requests", pipelined_requests),
         Attack("connections at full speed", connection_storm),
+        Attack("transactions in 100,000 partitions", wide_attacks.wide_transactions),
+        Attack("transactions with 99,900 offsets", wide_attacks.wide_offsets_of_transactions),
+        Attack("8 clients produce to 9,990 partitions at a time", wide_attacks.wide_produces),
+        Attack("8 clients fetch 99,900 committed offsets at a time", wide_attacks.all_committed_offsets),
+        Attack("8 clients delete the records of 9,990 partitions at a time", wide_attacks.wide_record_deletions),
+        Attack("topics of 10,000 partitions come and go", wide_attacks.wide_topic_deletions, _IN_A_DIRECTORY),
+        Attack("1,000 clients ask for 20,000 topics and never read", wide_attacks.unread_metadata),
+        Attack("100 clients ask for 2,000 topics' configs and never read", wide_attacks.unread_configs),
+        Attack("60 clients fetch as much as they can", wide_attacks.greedy_fetches, _IN_A_DIRECTORY),
+        Attack("3,000 connections close at once", wide_attacks.simultaneous_closes),
+        Attack("batches of a topic that are compressed again", wide_attacks.compressed_again),
     )
 }

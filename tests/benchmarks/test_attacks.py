@@ -13,7 +13,7 @@ from aioproducer.errors import CorruptRecordException
 from aioproducer.records.compression import CompressionType, decompress
 from aioproducer.records.record_batch import RecordBatch
 from benchmarks import __main__ as command
-from benchmarks import attacks, hostile_batches
+from benchmarks import attacks, hostile_batches, wide_attacks
 from benchmarks.attack_list import ATTACKS, Attack
 from benchmarks.attacked_broker import attacked_broker
 from benchmarks.attacks import P99_MS, PEAK_MIB, Attacked, Report, attacked
@@ -96,12 +96,19 @@ QUICK = (
     "garbage-in-a-batch",
     "partitions-beyond-all-limits",
     "connection-storm",
+    "wide-transactions",
+    "wide-offsets-of-transactions",
+    "wide-produces",
+    "all-committed-offsets",
+    "wide-record-deletions",
+    "wide-topic-deletions",
 )
 
 
 @pytest.mark.parametrize("name", QUICK)
-async def test_attacks_do_what_they_say(name: str) -> None:
+async def test_attacks_do_what_they_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its answers, or it raises."""
+    monkeypatch.setattr(wide_attacks, "_PARTITIONS", range(20))
     async with EmbeddedCluster() as cluster:
         cluster.create_topic(HONEST)
         cluster.create_topic(HOSTILE)

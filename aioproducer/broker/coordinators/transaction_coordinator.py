@@ -192,10 +192,12 @@ class TransactionCoordinator:
                     pass
 
     def resume(self) -> None:
-        """Sets the time-outs of open transactions after a restart, to the time that they have left."""
+        """Sets the time-outs of open transactions after a restart, to the time that they have left: at most all of it,
+        because the clock may have been set back meanwhile."""
         for metadata in self._transactions.values():
             if metadata.state is TransactionState.ONGOING:
-                self._start_timer(metadata, metadata.started_ms + metadata.timeout_ms - self._clock.time_ms())
+                passed_ms = max(0, self._clock.time_ms() - metadata.started_ms)
+                self._start_timer(metadata, metadata.timeout_ms - passed_ms)
 
     def _begin(self, metadata: TransactionMetadata) -> bool:
         """Begins a transaction unless one is open. Returns whether it did."""

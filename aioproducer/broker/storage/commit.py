@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aioproducer.broker.storage.files import Files
+from aioproducer.broker.storage.files import Files, check_size
 from aioproducer.broker.storage.frames import Key
 from aioproducer.broker.storage.journal import JOURNAL, JournalWrite
 from aioproducer.broker.storage.recovery_points import RecoveryPoints
@@ -90,6 +90,7 @@ class Commit:
         for batches, writes in self.logs:
             for write in writes:
                 files.append(write.path, write.batches)
+                check_size(files, write.path, write.position + sum(map(len, write.batches)))
                 unsynced.files[write.path] = None
                 unsynced.points[batches.key] = RecordBatch(write.batches[-1]).last_offset + 1
                 if write.creates:

@@ -111,6 +111,8 @@ class DataDirectory:
                 self._repairs.append(Keep(JOURNAL, found.start, TORN))
             else:
                 self._damage.append(f"{JOURNAL}: bytes {found.start} to {found.end - 1} cannot be read")
+        if not self._damage and self.journal.get("cluster") is None and RECOVERY_POINTS in self.files.names(""):
+            self._damage.append(f"the beginning of {JOURNAL} is missing")
         if self._damage:
             if not self.recover:
                 raise damaged(self.files, self._damage)

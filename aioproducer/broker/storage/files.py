@@ -5,6 +5,7 @@ Tests replace it with a file system that loses, tears and reorders writes that w
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -68,6 +69,14 @@ class Files(Protocol):
 
     def sync_directory(self, path: str) -> None:
         """Syncs the names in a directory; ``""`` is the data directory itself."""
+
+
+def check_size(files: Files, path: str, size: int) -> None:
+    """Raises OSError unless a file has this size after :meth:`Files.append`: another program has changed or removed it,
+    and what was appended is not where it belongs."""
+    found = files.size(path)
+    if found != size:
+        raise OSError(errno.EIO, f"another program has changed {path}: it has {found} bytes, expected {size}")
 
 
 class OsFiles:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from aioproducer.broker.storage.files import Files
+from aioproducer.broker.storage.files import Files, check_size
 from aioproducer.broker.storage.frames import Key, Value, frame, read_frames
 
 log = logging.getLogger(__name__)
@@ -97,17 +97,21 @@ class JournalCopy:
 
 
 class JournalWrite(NamedTuple):
-    """What one commit writes: its changes, or the rest of a copy that includes them."""
+    """What one commit writes: its changes, to the file that has ``size`` bytes so far, or the rest of a copy that has
+    them."""
 
     changes: Mapping[Key, Value]
     copy: JournalCopy | None
+    size: int
 
     def run(self, files: Files, *, sync: bool) -> int:
         """Returns the new size of the file. Raises OSError."""
         if self.copy is not None:
             self.copy.replace(files)
         else:
-            files.append(JOURNAL, [frame(self.changes)])
+            data = frame(self.changes)
+            files.append(JOURNAL, [data])
+            check_size(files, JOURNAL, self.size + len(data))
             if sync:
                 files.sync(JOURNAL)
         return files.size(JOURNAL)
@@ -213,8 +217,8 @@ class MetadataJournal:
         # this copy need not be written in pieces.
         if self.copy is not None and (self.copy.is_ready or not self._limit):
             self._generation += 1
-            return JournalWrite(changes, self.copy), passing
-        return (JournalWrite(changes, None) if changes else None), passing
+            return JournalWrite(changes, self.copy, self._size), passing
+        return (JournalWrite(changes, None, self._size) if changes else None), passing
 
     def written(self, write: JournalWrite | None, size: int, passed: list[Key]) -> None:
         """The result of :meth:`take` is in the file, which has ``size`` bytes now."""

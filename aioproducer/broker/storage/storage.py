@@ -51,8 +51,9 @@ class Storage:
         try:
             await self._open(state, transactions, now_ms)
         except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
             raise DataDirectoryException(
-                f"the data directory {self._directory.files} cannot be used: {error.strerror or error}"
+                f"the data directory {self._directory.files} cannot be used: {error.strerror or error}{where}"
             ) from error
         transactions.resume()
 

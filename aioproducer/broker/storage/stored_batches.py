@@ -23,9 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class SegmentWrite(NamedTuple):
-    """Batches to append to a segment; with ``creates`` the file is new."""
+    """Batches to append to a segment, which has ``position`` bytes so far; with ``creates`` the file is new."""
 
     path: str
+    position: int
     batches: list[bytearray]
     creates: bool
 
@@ -235,7 +236,8 @@ class StoredBatches:
         for number, batch in enumerate(self._unwritten, start=self._written):
             segment = self._segments[self._segment_at(number)]
             if not writes or writes[-1].path != segment.path:
-                writes.append(SegmentWrite(segment.path, [], segment.path not in self._created))
+                position = self._positions[number - self._first]
+                writes.append(SegmentWrite(segment.path, position, [], segment.path not in self._created))
             writes[-1].batches.append(batch)
         removals, self._removals = self._removals, []
         return writes, removals

@@ -1,8 +1,8 @@
 """What requests find that coverage guides: ``python -m tests.broker.fuzz.guided --seconds 3600 --write``.
 
 Needs atheris (``pip install --group fuzz``), which learns which bytes reach new code of the broker. ``corpus/`` has
-inputs that reach all that was reached so far, and those that found something; ``--keep`` adds new ones. A test runs
-them without atheris. Exit status 0 only if nothing was found: the findings are those of
+short inputs that reached something new, and those that found something; ``--keep`` adds new ones. A test runs them
+without atheris. Exit status 0 only if nothing was found: the findings are those of
 ``python -m tests.broker.fuzz``.
 """
 
@@ -25,6 +25,9 @@ BEGIN, END = "<!-- guided -->\n", "<!-- end of guided -->\n"
 
 LONGEST_INPUT = 4096
 """Bytes; some 50 requests."""
+
+_LONGEST_KEPT = 700
+"""Bytes of an input in the corpus: the test of it is to be quick."""
 
 _LONGEST_RUN = 60
 """Seconds that one input may take."""
@@ -68,7 +71,8 @@ def main() -> int:
             if file.name.startswith(("crash-", "timeout-", "oom-")):
                 sys.stdout.write(f"kept {shutil.copy(file, CORPUS)}\n")
         for file in new.iterdir() if options.keep else ():
-            shutil.copy(file, CORPUS)
+            if file.stat().st_size <= _LONGEST_KEPT:
+                shutil.copy(file, CORPUS)
         if ran.returncode:
             return 1
         stats = dict(re.findall(r"stat::(\w+): +(\d+)", ran.stderr))

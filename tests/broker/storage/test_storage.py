@@ -34,6 +34,7 @@ from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, Lis
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.testing.kafka.apache_kafka import KafkaTools
+from aioproducer.timing.clock import SystemClock
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from tests.broker.batches import make_batch
 from tests.broker.raw_client import RawClient
@@ -189,6 +190,27 @@ async def test_an_open_transaction_has_the_rest_of_its_time(tmp_path: Path) -> N
         await producer.send("t", b"open")
     await producer.close(timeout=0)
     async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        await until(lambda: cluster.log("t").last_stable_offset > 0)
+        assert cluster.log("t").aborted_transactions(0, 99)
+
+
+class _ClockSetBack(SystemClock):
+    @staticmethod
+    def time_ms() -> int:
+        return SystemClock.time_ms() - 86_400_000
+
+
+async def test_an_open_transaction_does_not_get_more_time_when_the_clock_is_set_back(tmp_path: Path) -> None:
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers, transactional_id="x", transaction_timeout_ms=500
+        )
+        await producer.start()
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("t", b"open")
+    await producer.close(timeout=0)
+    async with EmbeddedCluster(data_dir=tmp_path, clock=_ClockSetBack()) as cluster:
         await until(lambda: cluster.log("t").last_stable_offset > 0)
         assert cluster.log("t").aborted_transactions(0, 99)
 
@@ -459,6 +481,62 @@ async def test_a_directory_that_fails_when_it_is_opened(tmp_path: Path, monkeypa
     monkeypatch.setattr(OsFiles, "append", full)
     with pytest.raises(DataDirectoryException, match="cannot be used: No space left on device"):
         await EmbeddedCluster(data_dir=tmp_path).start()
+
+
+async def test_what_fails_when_it_is_opened_is_named(tmp_path: Path) -> None:
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        cluster.create_topic("t")
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        await answer(client, produce(cluster, make_batch(b"a")))
+        await client.close()
+    shutil.rmtree(tmp_path / "t-0")
+    (tmp_path / "t-0").symlink_to("t-0")
+    with pytest.raises(DataDirectoryException, match=r"cannot be used: .*symbolic links.* \(.*t-0"):
+        await EmbeddedCluster(data_dir=tmp_path).start()
+
+
+class TestAnotherProgramChangesFiles:
+    """While the broker runs: nothing more is acknowledged, because it would not be where a start looks for it."""
+
+    @pytest.mark.parametrize("how", ["removed", "cut", "grown"])
+    async def test_of_a_log(self, tmp_path: Path, how: str) -> None:
+        path = tmp_path / "t-0" / f"{0:020}.log"
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t")
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            for value in (b"a", b"b"):
+                assert (await answer(client, produce(cluster, make_batch(value)))).error_code == ErrorCode.NONE
+            if how == "removed":
+                path.unlink()
+            else:
+                path.write_bytes(path.read_bytes()[:100] if how == "cut" else path.read_bytes() + b"x")
+            failed = await answer(client, produce(cluster, make_batch(b"c")))
+            assert failed.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert f"another program has changed t-0/{path.name}: it has " in await cluster.failed()
+            await client.close()
+        if how != "grown":
+            with pytest.raises(DataDirectoryException, match=r"records [01] to [12] cannot be read"):
+                await EmbeddedCluster(data_dir=tmp_path).start()
+
+    @pytest.mark.parametrize("how", ["removed", "cut", "grown"])
+    async def test_of_the_journal(self, tmp_path: Path, how: str) -> None:
+        path = tmp_path / "metadata.journal"
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t")
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            assert (await answer(client, produce(cluster, make_batch(b"a")))).error_code == ErrorCode.NONE
+            if how == "removed":
+                path.unlink()
+            else:
+                path.write_bytes(path.read_bytes()[:100] if how == "cut" else path.read_bytes() + b"x")
+            cluster.create_topic("u")
+            assert "another program has changed metadata.journal: it has " in await cluster.failed()
+            await client.close()
+        if how != "grown":
+            with pytest.raises(DataDirectoryException, match=r"journal.* (is missing|cannot be read)\. Nothing was"):
+                await EmbeddedCluster(data_dir=tmp_path).start()
+        async with EmbeddedCluster(data_dir=tmp_path, recover=True) as cluster:
+            assert values(cluster) == [b"a"]
 
 
 async def test_in_memory_nothing_fails() -> None:
