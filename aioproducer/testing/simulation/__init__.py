@@ -32,6 +32,7 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     transactions.py      every transaction, and its end
     invariants.py, transaction_invariants.py
                          the checks after a run
+    growth_watch.py      checks open batches during a run
     leftovers.py         checks that nothing is left on the loop
     log_watch.py         checks the package's log
     violations.py        the broken promises

@@ -19,6 +19,7 @@ from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.faults import EXPIRATION_MS
+from aioproducer.testing.simulation.growth_watch import check_open_batches
 from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
 from aioproducer.testing.simulation.scenario import KEYS, LARGE, LARGEST, Scenario, TopicPlan
@@ -101,6 +102,7 @@ class Work:
                 self._read_diagnosis()
 
     async def pause(self) -> None:
+        check_open_batches(self._producer, self._violations)
         if self._rests and self._random.random() < 0.3:
             self._rests -= 1
             await asyncio.sleep(self._random.uniform(0.5, 1.5) * self._scenario.expiry)
