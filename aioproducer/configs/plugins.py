@@ -1,4 +1,4 @@
-"""What configs such as ``value.serializer`` may be: an object, a class to make one from, or the name of either.
+"""Configs that name code, such as ``value.serializer``: an object, a class to make one from, or the name of either.
 
 A name is an import path, ``package.module.Name`` or ``package.module:Name``. The names of Kafka's own classes mean the
 same classes here, so a ``.properties`` file works as it is.

@@ -11,7 +11,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import GroupAuthorizationException, TimeoutException, UnsupportedVersionException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 from tests.admin.clusters import QUICK
 from tests.broker.raw_client import RawClient
 

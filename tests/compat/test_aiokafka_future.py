@@ -1,4 +1,4 @@
-"""What send() returns is a future in every way, whenever it is looked at."""
+"""The result of ``send()`` is a complete future at any time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What aiokafka shows of its transactions holds for the class that takes its place."""
+"""The drop-in class has the behaviour of aiokafka's transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks await does not linger for nothing, unless linger.ms says so."""
+"""An awaited record does not linger in vain, unless linger.ms says so."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Network, NetworkFaults
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
 from tests.support.scripted_broker import ScriptedCluster
 

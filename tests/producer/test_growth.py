@@ -8,9 +8,9 @@ from typing import Any
 
 from aioproducer import KafkaProducer
 from aioproducer.producer.producer import core_of
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Network, NetworkFaults
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
 from tests.support.scripted_broker import ScriptedCluster
 from tests.support.virtual_time import World, virtual
@@ -78,7 +78,7 @@ async def test_light_load_is_as_without_growth(world: World) -> None:
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
             _ = await producer.partitions_for("t")
             for _ in range(40):
-                producer.send("t", bytes(100))
+                _ = producer.send("t", bytes(100))
                 await asyncio.sleep(0.001)
             assert 1700 < producer.metrics()["batch-size-avg"] < 2200
             await producer.flush()

@@ -1,4 +1,4 @@
-"""What went wrong for others, one test for each: no module's tests, but those of all of them together."""
+"""Bugs that other clients had, one test for each, with the whole producer."""
 
 from __future__ import annotations
 

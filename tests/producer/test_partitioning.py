@@ -1,4 +1,4 @@
-"""Where records go, with the whole producer and brokers that are slow, silent, or in other racks."""
+"""The choice of partitions, with the whole producer and brokers that are slow, silent, or in other racks."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
-from aioproducer.testing.simulation.transport import SimulatedTransport
+from aioproducer.testing.simulation.network.transport import SimulatedTransport
 from aioproducer.types import PartitionInfo
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
@@ -563,6 +563,22 @@ async def test_an_unknown_topic_names_itself(world: World) -> None:
             _ = await producer.enqueue("nowhere", b"v")
         with pytest.raises(TimeoutException, match="UNKNOWN_TOPIC_OR_PARTITION"):
             await producer.partitions_for("nowhere")
+
+
+@pytest.mark.parametrize("name", ["a\ud800", "a" * 40_000, "é" * 20_000])
+async def test_a_topic_name_that_no_request_can_have_harms_no_other_topic(name: str) -> None:
+    """It would be in every request for metadata from then on, and none of these could be written."""
+    async with running() as (_, producer):
+        for send in (producer.send, producer.enqueue, producer.send_many):
+            with pytest.raises(IllegalArgumentException, match="the topic is '"):
+                await send(name, b"v")
+        with pytest.raises(IllegalArgumentException, match="the topic is"):
+            await producer.partitions_for(name)
+        with pytest.raises(IllegalArgumentException, match="the topic is"):
+            _ = producer.send(ProducerRecord(name, b"v"))
+        await producer.send("t", b"v")
+        await producer.partitions_for("t")
+        assert all_memory_free(producer)
 
 
 async def test_a_topic_name_that_is_not_allowed_fails_at_once() -> None:

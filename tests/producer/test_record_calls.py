@@ -1,4 +1,4 @@
-"""What ``send`` and ``enqueue`` return, and when what is wrong is raised."""
+"""The results of ``send`` and ``enqueue``, and the time at which their errors are raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a listener requires of its clients before it handles their requests."""
+"""The security of a listener: what its clients must prove before their requests are handled."""
 
 from __future__ import annotations
 

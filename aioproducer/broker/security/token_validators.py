@@ -1,4 +1,4 @@
-"""Whether a token is valid, and whose it is: Kafka's ``BrokerJwtValidator``, and its validator for unsecured tokens."""
+"""Validates tokens and names their owners: Kafka's ``BrokerJwtValidator``, and one for unsecured tokens."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.sender.sender_calls import SenderCalls
 from aioproducer.producer.transactions.transaction_calls import TransactionCalls
+from aioproducer.protocol.text_check import check_topic
 from aioproducer.types import Headers, ProducerRecord
 
 NO_PARTITION_YET: Final = 2**31 - 1
@@ -218,8 +219,7 @@ class Admission:
         serialization: Serialization | None = None,
     ) -> ParkedRecord:
         """Parks a checked record that lacks metadata, memory, or its bytes."""
-        if not topic:
-            raise IllegalArgumentException("the topic is empty")
+        check_topic(topic)
         self._check_place()
         self.check_open()
         key_bytes, value_bytes = as_bytes(key, "key"), as_bytes(value, "value")

@@ -1,4 +1,4 @@
-"""Where a client gets its tokens, and how long that may take: from its configs, with Kafka's rules.
+"""The settings of OAUTHBEARER, from a client's configs and by Kafka's rules: the source of tokens, and its time limits.
 
 ``sasl.oauth.token.provider`` is the user's own code. Otherwise Kafka's configs name a file, or an identity provider and
 what it knows the client by (client credentials, or an assertion); some of that may stand in ``sasl.jaas.config``, as

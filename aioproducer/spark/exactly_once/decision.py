@@ -1,4 +1,4 @@
-"""What the driver decides about an epoch: all of its rows are to be read, and these transactions hold them.
+"""The driver's decision about an epoch: all of its rows are to be read, and these transactions hold them.
 
 A decision is kept as metadata of an offset, as markers are. One that names many transactions has further pieces, each
 with a group of its own. Rules only.

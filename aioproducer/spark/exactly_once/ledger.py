@@ -1,4 +1,4 @@
-"""What brokers know of a write: ``two_phases.Ledger``, by requests."""
+"""The ledger of a write, kept by brokers: implements ``two_phases.Ledger`` with requests."""
 
 from __future__ import annotations
 

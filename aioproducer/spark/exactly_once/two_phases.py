@@ -1,4 +1,4 @@
-"""How an epoch is written once: what tasks do, what the driver does, and in which order.
+"""The two phases of an epoch that is written once: what tasks do, what the driver does, and in which order.
 
 In the first phase tasks write their rows, and leave the transactions open. In the second one the driver decides that
 all of them are committed, writes that down, and ends them. Whatever crashes when, the decision says what has to be

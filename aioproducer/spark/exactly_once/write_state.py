@@ -1,4 +1,4 @@
-"""What brokers know of a write that happens once, for people: what is decided, what is open, what the next start does.
+"""The state of an exactly-once write, for people: what is decided, what is open, what the next start does.
 
 Rules only; ``inspection.py`` sends the requests.
 """

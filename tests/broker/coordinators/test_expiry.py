@@ -1,4 +1,4 @@
-"""When offsets, groups and transactional ids expire: Kafka's rules, and that they are kept to in virtual time."""
+"""Expiry of offsets, groups and transactional ids: Kafka's rules, in virtual time."""
 
 from __future__ import annotations
 

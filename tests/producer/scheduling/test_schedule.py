@@ -1,4 +1,4 @@
-"""Why a partition becomes ready, each reason by itself (``RecordAccumulator.ready``)."""
+"""The reasons for which a partition becomes ready, one at a time (``RecordAccumulator.ready``)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from aioproducer.producer.sender.log_inquiry import is_in_log
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import ProducerState
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.testing.simulation import truncation
+from aioproducer.testing.simulation.faults import truncation
 from tests.producer.broker_model import Partition, Request, states_of
 from tests.producer.standing_loop import Loop, make_batch
 from tests.producer.test_transactions import a_cluster, committed, transactional

@@ -1,4 +1,4 @@
-"""What becomes of a transaction, and of its producer, when a coordinator or a partition says no (both protocols)."""
+"""Errors of coordinators and partitions, and their effect on a transaction and its producer (both protocols)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from aioproducer.spark.exactly_once.two_phases import abort_undecided
 from aioproducer.spark.exactly_once.write_once import TransactionTooLongException, too_long, write_once
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.spark.sink.task import Task
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 from tests.spark.epochs import (
     COLUMNS,
     attempt,

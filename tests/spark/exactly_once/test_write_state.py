@@ -1,4 +1,4 @@
-"""What a write's state means: rules, without brokers."""
+"""The meaning of a write's state: rules, without brokers."""
 
 from __future__ import annotations
 
