@@ -407,7 +407,8 @@ class ProducerOptions(ClientOptions, total=False):
 
     batch_max_size: int
     """A batch that is ready and cannot leave yet takes more records up to this many bytes: from batch.size, with which
-    none grows, to max.request.size. If it is not given it gives way to either, and is 0 with batch.size=0.
+    none grows, to max.request.size. If it is not given it gives way to either, and no batch grows with a batch.size of
+    0 or 1.
 
     ``batch.max.size``: 0 to 2147483647. Default: 262144.
     """

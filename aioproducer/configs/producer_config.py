@@ -100,7 +100,8 @@ class ProducerConfig(ClientConfig):
         262144,
         between(0, INT_MAX),
         "A batch that is ready and cannot leave yet takes more records up to this many bytes: from batch.size, with "
-        "which none grows, to max.request.size. If it is not given it gives way to either, and is 0 with batch.size=0.",
+        "which none grows, to max.request.size. If it is not given it gives way to either, and no batch grows with a "
+        "batch.size of 0 or 1.",
     )
     batch_initial_size: int = key(
         Type.INT,
@@ -287,7 +288,7 @@ def _with_batch_sizes(config: ProducerConfig, explicit: set[str]) -> ProducerCon
             value=initial,
         )
     if "batch_max_size" not in explicit:
-        most = max(min(most, config.max_request_size), size) if size > 0 else 0
+        most = max(min(most, config.max_request_size), size) if size > 1 else size  # each record has its own batch
     elif most < size:
         raise ConfigException(
             f"batch.max.size is {most}; it must be at least batch.size={size}: lower that, or raise this",
