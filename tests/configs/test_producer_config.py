@@ -217,6 +217,7 @@ def test_the_level_is_that_of_the_codec(given: dict[str, Any], level: int | None
         ({}, (1024, 16384, 262144)),
         ({"batch_size": 500}, (500, 500, 262144)),
         ({"batch_size": 0}, (0, 0, 0)),
+        ({"batch_size": 1}, (1, 1, 1)),
         ({"batch_size": 1_000_000}, (1024, 1_000_000, 1_000_000)),
         ({"batch_size": 2_000_000}, (1024, 2_000_000, 2_000_000)),
         ({"max_request_size": 100_000}, (1024, 16384, 100_000)),

@@ -489,7 +489,6 @@ async def test_batches_behind_one_that_is_not_answered(world: World) -> None:
         request_timeout_ms=90_000,
         max_in_flight_requests_per_connection=2,
         batch_size=1,
-        batch_max_size=1,
     ) as (cluster, producer):
         _ = await producer.send("t", b"before")
         cluster.broker.always(ApiKey.PRODUCE, never())
