@@ -60,6 +60,7 @@ COMPILED_MODULES = [
     "aioproducer/timing/time_slice.py",
     "aioproducer/producer/sender/alarm.py",
     "aioproducer/producer/exchange/batch_completer.py",
+    "aioproducer/producer/accumulator/batch_limits.py",
     "aioproducer/producer/accumulator/buffer_pool.py",
     "aioproducer/producer/accumulator/built_in_partitioner.py",
     "aioproducer/producer/bulk/append.py",

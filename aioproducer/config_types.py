@@ -506,9 +506,24 @@ class ProducerOptions(ClientOptions, total=False):
     """
 
     batch_size: int
-    """A batch is sent when it has this many bytes; 0 means 1.
+    """A batch is ready to be sent when it has this many bytes, and does not linger any more; 0 means 1.
 
     ``batch.size``: bytes, 0 to 2147483647. Default: 16384.
+    """
+
+    batch_max_size: int
+    """A batch that is ready and cannot leave yet takes more records up to this many bytes: from batch.size, with which
+    none grows, to max.request.size. If it is not given it gives way to either, and no batch grows with a batch.size of
+    0 or 1.
+
+    ``batch.max.size``: 0 to 2147483647. Default: 262144.
+    """
+
+    batch_initial_size: int
+    """Bytes of buffer.memory that a batch is charged for records when it begins, and by which its charge grows at
+    least; at most batch.size, to which it gives way if it is not given.
+
+    ``batch.initial.size``: 0 to 2147483647. Default: 1024.
     """
 
     linger_ms: int

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.works import STREAM, TASKS, Work
+from benchmarks.works import MOST_PARTITIONS, STREAM, TASKS, Work
 
-MOST_PARTITIONS = 9_999
-"""A controller writes no more than 10,000 records for one request, and the topic itself is one."""
 LARGEST = 950_000
 """Bytes of a record: librdkafka and franz-go refuse one of 1,000,000 by default."""
 MOST_RECORDS, MOST_BYTES, FEWEST_RECORDS = 500_000, 200_000_000, 200

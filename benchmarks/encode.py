@@ -80,13 +80,12 @@ class Encoder:
         for queue in self._queues:
             self._accumulator.close_batch(queue)
 
-    def _full(self, queue: PartitionQueue) -> bool:
+    def _full(self, queue: PartitionQueue) -> None:
         batch: ProducerBatch = queue.batches.popleft()
         self.bytes += len(batch.records)
         self.records += batch.count
         self._accumulator.pool.deallocate(batch.allocated)
         batch.succeed(0, -1)
-        return False
 
 
 @dataclass(frozen=True)

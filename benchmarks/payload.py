@@ -26,11 +26,12 @@ def write_payload(path: Path, record_size: int) -> None:
 
 
 class Payload:
-    """The values of such a file; with ``keyed``, a key of 16 B for each and the same headers for all."""
+    """The values of such a file; with ``keyed``, a key of 16 B for each and the same headers for all; with ``keys``,
+    one of so many keys for each."""
 
-    def __init__(self, path: Path, topics: list[str], *, keyed: bool) -> None:
+    def __init__(self, path: Path, topics: list[str], *, keyed: bool, keys: int = 0) -> None:
         self.values = path.read_bytes().split(b"\n")
-        self.keys: list[bytes] = [b"key-%012d" % number for number in range(KEYS)] if keyed else []
+        self.keys: list[bytes] = [b"key-%012d" % number for number in range(keys or (KEYS if keyed else 0))]
         self.headers = HEADERS if keyed else None
         self._topics = topics
 

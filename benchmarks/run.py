@@ -25,6 +25,7 @@ class Run:
     batch_size: int = 0
     compression: str = "none"
     keyed: bool = False
+    keys: int = 0
     tasks: int = 0
     rate: float = 0.0
     topics: int = 1

@@ -106,6 +106,7 @@ class Runner:
                 batch_size=work.batch_size,
                 compression=work.compression,
                 keyed=work.keyed,
+                keys=work.keys,
                 tasks=work.tasks,
                 rate=rate,
                 topics=work.topics,

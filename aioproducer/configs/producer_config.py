@@ -91,7 +91,25 @@ class ProducerConfig(ClientConfig):
         Type.INT, 60000, ANY, "A transaction that has not ended after this long is aborted by its coordinator."
     )
     batch_size: int = key(
-        Type.INT, 16384, between(0, INT_MAX), "A batch is sent when it has this many bytes; 0 means 1."
+        Type.INT,
+        16384,
+        between(0, INT_MAX),
+        "A batch is ready to be sent when it has this many bytes, and does not linger any more; 0 means 1.",
+    )
+    batch_max_size: int = key(
+        Type.INT,
+        262144,
+        between(0, INT_MAX),
+        "A batch that is ready and cannot leave yet takes more records up to this many bytes: from batch.size, with "
+        "which none grows, to max.request.size. If it is not given it gives way to either, and no batch grows with a "
+        "batch.size of 0 or 1.",
+    )
+    batch_initial_size: int = key(
+        Type.INT,
+        1024,
+        between(0, INT_MAX),
+        "Bytes of buffer.memory that a batch is charged for records when it begins, and by which its charge grows at "
+        "least; at most batch.size, to which it gives way if it is not given.",
     )
     linger_ms: int = key(
         Type.LONG,
@@ -238,6 +256,7 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
             name="batch.size",
             value=config.batch_size,
         )
+    config = _with_batch_sizes(config, explicit)
     if config.partitioner_rack_aware and not config.client_rack.strip():
         raise ConfigException("partitioner.rack.aware=true needs client.rack", name="client.rack", value="")
     if "linger_ms" not in explicit:
@@ -250,6 +269,35 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     if "client_id" in explicit:
         return config
     return dataclasses.replace(config, client_id=f"producer-{config.transactional_id or next(_NUMBERS)}")
+
+
+def _with_batch_sizes(config: ProducerConfig, explicit: set[str]) -> ProducerConfig:
+    """batch.initial.size <= batch.size <= batch.max.size <= max.request.size (KIP-782); only defaults give way."""
+    initial, size, most = config.batch_initial_size, config.batch_size, config.batch_max_size
+    if "batch_initial_size" not in explicit:
+        initial = min(initial, size)
+    elif initial > size:
+        raise ConfigException(
+            f"batch.initial.size is {initial}; it must be at most batch.size={size}, with which a batch is sent",
+            name="batch.initial.size",
+            value=initial,
+        )
+    if "batch_max_size" not in explicit:
+        most = max(min(most, config.max_request_size), size) if size > 1 else size  # each record has its own batch
+    elif most < size:
+        raise ConfigException(
+            f"batch.max.size is {most}; it must be at least batch.size={size}: lower that, or raise this",
+            name="batch.max.size",
+            value=most,
+        )
+    elif most > config.max_request_size and most > size:
+        raise ConfigException(
+            f"batch.max.size is {most}; it must be at most max.request.size={config.max_request_size}, the largest "
+            "request: raise that, or lower this",
+            name="batch.max.size",
+            value=most,
+        )
+    return dataclasses.replace(config, batch_initial_size=initial, batch_max_size=most)
 
 
 def _with_idempotence(config: ProducerConfig, explicit: set[str]) -> ProducerConfig:

@@ -24,7 +24,7 @@ class RecordBatchTooLargeException(InvalidConfigurationException):
     """The batch is larger than the broker's segment size."""
 
     code = ErrorCode.RECORD_LIST_TOO_LARGE
-    advice = "lower batch.size, or raise segment.bytes of the topic"
+    advice = "send smaller records, or raise segment.bytes of the topic"
 
 
 class NotEnoughReplicasException(RetriableException):

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import KafkaError
@@ -20,7 +21,7 @@ from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.accumulator.sequences import ProducerIds
 from aioproducer.producer.admission.admission import Admission
@@ -112,7 +113,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
         join=join_transaction if ids.transactional else None,
         compress=compress,
     )
-    accumulator = make_accumulator(inputs, loop, watch.opened, watch.full)
+    accumulator = make_accumulator(inputs, loop, watch, thread_bytes)
     lot = ParkingLot(
         accumulator,
         config.parked_memory,
@@ -243,27 +244,40 @@ def assemble(inputs: Inputs) -> ProducerCore:
     return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane)
 
 
+class Watch(Protocol):
+    """What learns of batches; ``RecordAccumulator`` says when."""
+
+    def opened(self, queue: PartitionQueue, batch: ProducerBatch) -> object: ...
+    def ready(self, queue: PartitionQueue) -> object: ...
+    def full(self, queue: PartitionQueue) -> object: ...
+    def turn_is_due(self) -> bool: ...
+    def line_takes(self, queue: PartitionQueue) -> int: ...
+
+
 def make_accumulator(
-    inputs: Inputs,
-    loop: asyncio.AbstractEventLoop,
-    on_open: Callable[[PartitionQueue, ProducerBatch], object],
-    on_full: Callable[[PartitionQueue], bool],
+    inputs: Inputs, loop: asyncio.AbstractEventLoop, watch: Watch, thread_bytes: int = NO_LIMIT
 ) -> RecordAccumulator:
     """The accumulator that the configs ask for."""
     config, clock = inputs.config, inputs.clock
     batch_size = max(config.batch_size, 1)
+    batch_max_size = max(config.batch_max_size, batch_size)
     return RecordAccumulator(
-        BufferPool(config.buffer_memory, batch_size),
+        BufferPool(config.buffer_memory, batch_max_size, config.batch_initial_size),
         loop,
         # The machine's own clock is read for each record without a Python call.
         None if isinstance(clock, SystemClock) else clock.time_ms,
         batch_size=batch_size,
+        batch_max_size=batch_max_size,
+        thread_bytes=thread_bytes,
         max_request_size=config.max_request_size,
         ignore_keys=config.partitioner_ignore_keys,
         ratios=None if config.compression_type == "none" else CompressionRatioEstimator(),
         hooks=inputs.hooks,
-        on_open=on_open,
-        on_full=on_full,
+        on_open=watch.opened,
+        on_ready=watch.ready,
+        on_full=watch.full,
+        turn_is_due=watch.turn_is_due,
+        line_takes=watch.line_takes,
     )
 
 

@@ -63,7 +63,7 @@ class PythonClient(Client):
     def __init__(self, run: Run) -> None:
         self.run = run
         self.topic = run.topic
-        self.payload = Payload(Path(run.payload), run.topic_names(), keyed=run.keyed)
+        self.payload = Payload(Path(run.payload), run.topic_names(), keyed=run.keyed, keys=run.keys)
 
     @abstractmethod
     async def start(self) -> None: ...

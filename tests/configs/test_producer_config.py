@@ -212,6 +212,47 @@ def test_the_level_is_that_of_the_codec(given: dict[str, Any], level: int | None
     assert config(**given).compression_level == level
 
 
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        ({}, (1024, 16384, 262144)),
+        ({"batch_size": 500}, (500, 500, 262144)),
+        ({"batch_size": 0}, (0, 0, 0)),
+        ({"batch_size": 1}, (1, 1, 1)),
+        ({"batch_size": 1_000_000}, (1024, 1_000_000, 1_000_000)),
+        ({"batch_size": 2_000_000}, (1024, 2_000_000, 2_000_000)),
+        ({"max_request_size": 100_000}, (1024, 16384, 100_000)),
+        ({"max_request_size": 10_000}, (1024, 16384, 16384)),
+        ({"batch_max_size": 16384}, (1024, 16384, 16384)),
+        ({"batch.max.size": "1048576", "batch.initial.size": "16384"}, (16384, 16384, 1048576)),
+        ({"batch_size": 2_000_000, "batch_max_size": 2_000_000}, (1024, 2_000_000, 2_000_000)),
+        ({"batch_size": 0, "batch_max_size": 100, "batch_initial_size": 0}, (0, 0, 100)),
+    ],
+)
+def test_batches_begin_small_and_grow(given: dict[str, Any], sizes: tuple[int, int, int]) -> None:
+    """Only defaults give way (KIP-782)."""
+    made = config(**given)
+    assert (made.batch_initial_size, made.batch_size, made.batch_max_size) == sizes
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "message"),
+    [
+        ({"batch_size": 1000, "batch_initial_size": 1001}, "batch.initial.size", r"is 1001; it must be at most batch"),
+        ({"batch_initial_size": 16385}, "batch.initial.size", r"batch\.size=16384"),
+        ({"batch_max_size": 16383}, "batch.max.size", r"is 16383; it must be at least batch\.size=16384"),
+        ({"batch_size": 300_000, "batch_max_size": 262144}, "batch.max.size", r"at least batch\.size=300000"),
+        ({"batch_max_size": 1048577}, "batch.max.size", r"is 1048577; .* max\.request\.size=1048576"),
+        ({"batch_max_size": -1}, "batch.max.size", "0 to"),
+        ({"batch_initial_size": "much"}, "batch.initial.size", "int"),
+    ],
+)
+def test_batch_sizes_that_contradict_each_other(given: dict[str, Any], name: str, message: str) -> None:
+    with pytest.raises(ConfigException, match=message) as raised:
+        config(**given)
+    assert raised.value.name == name
+
+
 def test_a_batch_fits_into_the_memory() -> None:
     assert config(batch_size=1000, buffer_memory=1000).batch_size == 1000
     with pytest.raises(ConfigException, match=r"batch\.size is 1001; .* buffer\.memory=1000"):

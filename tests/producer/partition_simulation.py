@@ -129,10 +129,13 @@ class PartitionSimulation(Accumulation):
         super().batch_opened(queue, batch)
         self.completer.incomplete.add(batch, queue)
 
-    def batch_full(self, queue: PartitionQueue) -> bool:
+    def batch_ready(self, queue: PartitionQueue) -> None:
+        super().batch_ready(queue)
+        self.ready.add(queue)
+
+    def batch_full(self, queue: PartitionQueue) -> None:
         queue.batches[-1].ready_at = self.loop.now
         self.ready.add(queue)
-        return False
 
     def again(self, queue: PartitionQueue, when: float, now: float) -> None:
         if when > now:

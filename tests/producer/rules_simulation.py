@@ -174,9 +174,11 @@ class RulesSimulation(Accumulation):
         self.completer.incomplete.add(batch, queue)
         self.schedule.opened(queue, batch)
 
-    def batch_full(self, queue: PartitionQueue) -> bool:
+    def batch_ready(self, queue: PartitionQueue) -> None:
+        self.schedule.reached(queue, self.loop.now)
+
+    def batch_full(self, queue: PartitionQueue) -> None:
         self.schedule.full(queue, self.loop.now)
-        return False
 
     def turn(self) -> None:
         """A turn of the Sender."""

@@ -15,7 +15,7 @@ from aioproducer.producer.accumulator.compression_ratio import CompressionRatioE
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.produce_result import ProduceResult
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.accumulator.sequences import PartitionSequences
 from aioproducer.producer.diagnosis.failure_log import FailureLog
@@ -197,32 +197,51 @@ class Accumulation:
         seed: int = 0,
         adaptive: bool = False,
         ratios: CompressionRatioEstimator | None = None,
+        batch_max_size: int = 0,
+        batch_initial_size: int = 0,
+        thread_bytes: int = NO_LIMIT,
     ) -> None:
         self.unavailable: set[int] = set()
         self.partitioning = Partitioning(Random(seed), adaptive=adaptive, unavailable=lambda: self.unavailable)
         self.loop = Loop()
         self.now_ms = NOW_MS
         self.opened: list[ProducerBatch] = []
+        self.reached: list[PartitionQueue] = []
         self.closed: list[PartitionQueue] = []
-        self.pool = BufferPool(memory, batch_size)
+        self.turns = 0
+        """How often the accumulator has asked whether the loop must get a turn."""
+        self.line_takes = NO_LIMIT
+        self.pool = BufferPool(memory, max(batch_size, batch_max_size), batch_initial_size)
         self.accumulator = RecordAccumulator(
             self.pool,
             self.loop,
             lambda: self.now_ms,
             batch_size=batch_size,
+            batch_max_size=batch_max_size,
+            thread_bytes=thread_bytes,
             max_request_size=max_request_size,
             ignore_keys=ignore_keys,
             ratios=ratios,
             on_open=self.batch_opened,
+            on_ready=self.batch_ready,
             on_full=self.batch_full,
+            turn_is_due=self.turn_is_due,
+            line_takes=lambda queue: self.line_takes,
         )
         self.accumulator.detour = False
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self.opened.append(batch)
 
-    def batch_full(self, queue: PartitionQueue) -> bool:
+    def batch_full(self, queue: PartitionQueue) -> None:
         self.closed.append(queue)
+
+    def batch_ready(self, queue: PartitionQueue) -> None:
+        queue.due = True
+        self.reached.append(queue)
+
+    def turn_is_due(self) -> bool:
+        self.turns += 1
         return False
 
     def parking_lot(

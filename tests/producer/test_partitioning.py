@@ -52,6 +52,7 @@ async def running(faults: Faults, **config: Any) -> AsyncIterator[tuple[Embedded
         producer = KafkaProducer(
             bootstrap_servers=cluster.bootstrap_servers,
             batch_size=1000,
+            batch_max_size=1000,  # batches that grow would let a slow broker catch up
             linger_ms=10,
             max_in_flight_requests_per_connection=1,
             **config,

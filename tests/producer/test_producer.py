@@ -807,8 +807,8 @@ async def test_no_linger_while_somebody_waits_for_memory() -> None:
 
 
 async def test_no_linger_while_records_that_had_no_metadata_wait_for_memory() -> None:
-    config = {"buffer_memory": 7000, "batch_size": 1000, "linger_ms": 3_600_000, "delivery_timeout_ms": 4_000_000}
-    async with running(**config, topics={"t": 1, "u": 4}) as (_, producer):
+    config = {"buffer_memory": 7000, "batch_initial_size": 0, "linger_ms": 3_600_000, "delivery_timeout_ms": 4_000_000}
+    async with running(**config, batch_size=1000, topics={"t": 1, "u": 4}) as (_, producer):
         _ = await producer.partitions_for("u")
         lingering = [producer.send("u", b"v", partition=n) for n in range(4)]
         assert (await (await producer.enqueue("t", b"v"))).offset == 0

@@ -76,8 +76,9 @@ def delivery_configs(
 
 
 def memory_configs(max_batch_size: int) -> dict[str, Any]:
-    """The size of batches, and memory for two of them at least."""
-    return {"batch_size": max_batch_size, "buffer_memory": max(_BUFFER_MEMORY, 2 * max_batch_size)}
+    """The size of batches, which is the largest, too, and memory for two of them at least."""
+    sizes = {"batch_size": max_batch_size, "batch_max_size": max_batch_size}
+    return sizes | {"buffer_memory": max(_BUFFER_MEMORY, 2 * max_batch_size)}
 
 
 def security_configs(

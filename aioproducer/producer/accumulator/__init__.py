@@ -10,6 +10,7 @@
     sequences.py            its producer id, epoch and sequence, and what they prove
     incomplete_batches.py   all batches that have not ended
     buffer_pool.py          the bound on memory
+    batch_limits.py         the largest batch that each topic is known to take
     built_in_partitioner.py, murmur2.py   partitions for records without one
     compression_ratio.py    how well a topic compresses
     produce_result.py, record_sizes.py   the outcome of a batch, and of each of its records

@@ -1,4 +1,4 @@
-"""The bound on memory: ``buffer.memory`` bytes, given out per batch.
+"""The bound on memory: ``buffer.memory`` bytes, given out to batches as they grow (KIP-782).
 
 Kafka's BufferPool hands out ByteBuffers; this one only counts bytes, and keeps the writers of finished batches for the
 next ones (its free list). Records that wait for memory wait in the
@@ -17,7 +17,7 @@ from aioproducer.producer.accumulator.record_sizes import RecordSizes
 from aioproducer.records.record_writer import RecordWriter
 
 SPARE_BYTES: Final = 2 * 1024 * 1024
-"""The most bytes in the free list, beside ``buffer.memory``."""
+"""The most bytes of recycled buffers, in the free list or in use again, beside ``buffer.memory``."""
 
 
 @final
@@ -29,6 +29,8 @@ class BatchBuffer:
         self.sizes = RecordSizes()
         self.grown: i64 = 0
         """The most bytes it has held; clearing keeps its memory."""
+        self.counted: i64 = 0
+        """Its part of the pool's spare bytes; above 0 once it has been recycled."""
 
     def clear(self) -> None:
         held = self.records.size() + self.sizes.size()
@@ -45,9 +47,12 @@ class BufferPool:
     :meth:`exchange` may make ``available`` negative for a while.
     """
 
-    def __init__(self, total: i64, poolable_size: i64) -> None:
+    def __init__(self, total: i64, poolable_size: i64, initial_size: i64 = 0) -> None:
+        """``poolable_size``: the most bytes of records that a batch grows to; ``initial_size``: the bytes that it is
+        charged at first, and by which its charge grows (``batch.initial.size``)."""
         self.total = total
         self.poolable_size = poolable_size
+        self.initial_size = initial_size
         self.available: i64 = total
         self._spares: list[BatchBuffer] = []
         self._spare_bytes: i64 = 0
@@ -73,15 +78,17 @@ class BufferPool:
 
     def buffer(self) -> BatchBuffer:
         """An empty buffer, recycled if possible."""
-        if not self._spares:
-            return BatchBuffer()
-        spare = self._spares.pop()
-        self._spare_bytes -= spare.grown
-        return spare
+        return self._spares.pop() if self._spares else BatchBuffer()
 
     def recycle(self, buffer: BatchBuffer) -> None:
-        """Takes a frozen batch's buffer back, if it is no larger than what every open batch is charged."""
+        """Takes a frozen batch's buffer back, unless recycled buffers would take more than ``SPARE_BYTES``.
+
+        A recycled buffer counts there while a batch uses it, too: it may be much larger than that batch's charge.
+        """
+        self._spare_bytes -= buffer.counted
+        buffer.counted = 0
         buffer.clear()
         if buffer.grown <= 2 * self.poolable_size and self._spare_bytes + buffer.grown <= SPARE_BYTES:
+            buffer.counted = buffer.grown
             self._spares.append(buffer)
             self._spare_bytes += buffer.grown

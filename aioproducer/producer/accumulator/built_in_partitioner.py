@@ -60,7 +60,7 @@ class LoadTable:
 
 
 def load_table(partitions: list[PartitionQueue], busy: list[PartitionQueue], unavailable: Collection[int]) -> LoadTable:
-    """A partition's weight is the length of the longest queue, less that of its own, plus one.
+    """A partition's weight is the length of the longest queue, less that of its own, plus one: ``PartitionQueue.load``.
 
     Both lists are in order of partition; ``busy`` has all queues that hold batches, and maybe others. Queues with
     batches for an unavailable node are left out. Empty ones are not: a record must find out that the node is back.
@@ -70,7 +70,7 @@ def load_table(partitions: list[PartitionQueue], busy: list[PartitionQueue], una
     longest: i64 = 0
     all_available = len(unavailable) == 0
     for queue in busy:
-        depth = queue.depth()
+        depth = queue.load()
         if depth == 0:
             continue
         place = _place(partitions, queue)

@@ -53,6 +53,13 @@ class PartitionQueue:
         """Batches waiting, the open one included."""
         return len(self.batches) + (0 if self.open is None else 1)
 
+    def load(self) -> i64:
+        """The batches of batch.size that wait: what has grown counts as several. The frozen ones count like the last of
+        them, so that this costs the same however many there are."""
+        load: i64 = 0 if self.open is None else self.open.worth()
+        waiting: i64 = len(self.batches)
+        return load if waiting == 0 else load + waiting * self.batches[-1].worth()
+
     def insert_retry(self, batch: ProducerBatch) -> None:
         """Puts a batch back in the order in which batches were first drained (``insertInSequenceOrder``).
 

@@ -14,7 +14,7 @@ from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.printable import printable
-from aioproducer.producer.accumulator.buffer_pool import BatchBuffer
+from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.record_sizes import key_size_at, timestamp_delta_at, value_size_at
@@ -30,6 +30,8 @@ BATCH_COST: Final = 1536
 OPEN_RECORD_COST: Final = 32
 """… and per record while it is open: its 16 bytes of sizes, twice, as their buffer grows by doubling."""
 
+AHEAD: Final = 4
+"""An open batch is charged at most one part in this many more than it takes, or ``batch.initial.size``."""
 
 NO_LIMIT: Final = 2**63 - 1
 """More bytes than any batch or request can have."""
@@ -70,6 +72,7 @@ class ProducerBatch:
         "producer_epoch",
         "producer_id",
         "ready_at",
+        "ready_size",
         "records",
         "reshaped",
         "result",
@@ -88,8 +91,10 @@ class ProducerBatch:
         self.buffer: BatchBuffer | None = buffer
         self.allocated = allocated
         self.created = created
+        self.ready_size: i64 = allocated
+        """Bytes of records, uncompressed, from which on it does not linger."""
         self.limit: i64 = allocated
-        """Bytes of records, uncompressed, that fill it."""
+        """Bytes that it may have now, uncompressed; more while it is ready and cannot leave."""
         self.expected_ratio: float = 1.0
         """Bytes to expect on the wire per byte written."""
         self.count: i64 = 0
@@ -163,10 +168,10 @@ class ProducerBatch:
         return Delivery(self.result, index)
 
     def append_run(
-        self, timestamp: i64, columns: RecordColumns, begin: i64, end: i64, budget: i64, longest: i64
+        self, timestamp: i64, columns: RecordColumns, begin: i64, end: i64, budget: i64, longest: i64, pool: BufferPool
     ) -> tuple[i64, i64]:
         """Adds rows from ``begin`` to before ``end``: the first, for which the caller has checked the room, and those
-        after it while the reserved memory suffices, all together take less than ``budget``, and none takes more than
+        after it while ``pool`` has memory, all together take less than ``budget``, and none takes more than
         ``longest`` if sent alone. Returns the next row, and an upper bound on the bytes added.
         """
         buffer = self.buffer
@@ -190,8 +195,15 @@ class ProducerBatch:
                 break
             rest = columns.rest(at, key_size, value_size)
             bound = MAX_RECORD_OVERHEAD + rest
-            if at > begin and (written + bound > room or written + bound > paid or bound > alone):
-                break
+            if at > begin:
+                if written + bound > room or bound > alone:
+                    break
+                if written + bound > paid:
+                    short = written + bound - paid
+                    charged = self.allocated
+                    if not self.pay(pool, charged + short):
+                        break
+                    paid += self.allocated - charged
             columns.append_to(records, index, delta, at, key_size, value_size, rest)
             written = records.size()
             sizes.append(delta, key_size, value_size)
@@ -267,6 +279,27 @@ class ProducerBatch:
     def open_cost(self, size: i64) -> i64:
         """The most bytes of memory it takes with one more record of ``size`` bytes."""
         return self.size() + size + (self.count + 1) * OPEN_RECORD_COST + BATCH_COST + self.result.kept
+
+    def pay(self, pool: BufferPool, cost: i64) -> bool:
+        """Takes from the pool what is missing of ``cost``, and a little more for the records to come, if there is.
+
+        Never waits: returns False, and takes nothing, if the pool has less than ``cost`` needs.
+        """
+        ahead = cost // AHEAD
+        if ahead < pool.initial_size:
+            ahead = pool.initial_size
+        missing = cost - self.allocated
+        if missing + ahead <= pool.available:
+            missing += ahead
+        if not pool.allocate(missing):
+            return False
+        self.allocated += missing
+        return True
+
+    def worth(self) -> i64:
+        """How many batches of batch.size it stands for; at least 1."""
+        size = self.size()
+        return 1 if size < 2 * self.ready_size or self.ready_size <= 0 else size // self.ready_size
 
     def cost(self) -> i64:
         """Bytes of memory it takes once it is closed for appends."""

@@ -19,6 +19,7 @@ from aioproducer.errors import (
     RecordTooLargeException,
     SerializationException,
 )
+from aioproducer.producer.accumulator.batch_limits import BatchLimits
 from aioproducer.producer.accumulator.buffer_pool import BufferPool
 from aioproducer.producer.accumulator.built_in_partitioner import BuiltInPartitioner, Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
@@ -26,7 +27,7 @@ from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.murmur2 import partition_for_key
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.produce_result import Hooks, Loop, ProduceResult
-from aioproducer.producer.accumulator.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
+from aioproducer.producer.accumulator.producer_batch import BATCH_COST, NO_LIMIT, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.accumulator.wall_clock import now_ms
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_writer import record_size_upper_bound
@@ -82,9 +83,18 @@ def _opened(queue: PartitionQueue, batch: ProducerBatch) -> None:
     """Does nothing; the default ``on_open``."""
 
 
-def _full(queue: PartitionQueue) -> bool:
-    """Does nothing; the default ``on_full``."""
+def _changed(queue: PartitionQueue) -> None:
+    """Does nothing; the default ``on_ready`` and ``on_full``."""
+
+
+def _never() -> bool:
+    """The default ``turn_is_due``."""
     return False
+
+
+def _anything(queue: PartitionQueue) -> int:
+    """The default ``line_takes``."""
+    return NO_LIMIT
 
 
 @final
@@ -103,8 +113,13 @@ class TopicQueues:
 class RecordAccumulator:
     """The open batches of all partitions.
 
-    ``on_open(queue, batch)`` is called for each new batch, and ``on_full(queue)`` for each one closed before it is
-    drained; that returns whether ``enqueue`` must give the loop a turn.
+    A batch is ready with ``batch_size`` bytes. While it cannot leave, it takes more, up to ``batch_max_size`` bytes, to
+    what its topic is known to take (``limits``), and to what ``line_takes(queue)``, the connection to its leader.
+
+    ``on_open(queue, batch)`` is called for each new batch, ``on_ready(queue)`` when the open one is ready, and
+    ``on_full(queue)`` for each one closed before it is drained. ``turn_is_due()`` returns whether ``enqueue`` must give
+    the loop a turn; it is called once for every ``batch_size`` bytes of memory that are charged. A batch of
+    ``thread_bytes`` that is the next to leave is closed once it is ready, to be compressed meanwhile.
     """
 
     def __init__(
@@ -114,22 +129,35 @@ class RecordAccumulator:
         clock_ms: Callable[[], int] | None,
         *,
         batch_size: i64,
+        batch_max_size: i64 = 0,
+        thread_bytes: i64 = NO_LIMIT,
         max_request_size: i64,
         ignore_keys: bool,
         ratios: CompressionRatioEstimator | None = None,
         hooks: Hooks | None = None,
         on_open: Callable[[PartitionQueue, ProducerBatch], object] = _opened,
-        on_full: Callable[[PartitionQueue], bool] = _full,
+        on_ready: Callable[[PartitionQueue], object] = _changed,
+        on_full: Callable[[PartitionQueue], object] = _changed,
+        turn_is_due: Callable[[], bool] = _never,
+        line_takes: Callable[[PartitionQueue], int] = _anything,
     ) -> None:
         self.pool = pool
         self.loop = loop
         self.clock_ms = clock_ms
         """The clock for timestamps, in milliseconds since the epoch; None is the machine's own."""
         self.batch_size = batch_size
+        self.batch_max_size = batch_max_size
+        self.thread_bytes = thread_bytes
         self.max_request_size = max_request_size
         self.ignore_keys = ignore_keys
         self._on_open = on_open
+        self._on_ready = on_ready
         self._on_full = on_full
+        self._turn_is_due = turn_is_due
+        self._line_takes = line_takes
+        self._until_turn: i64 = batch_size
+        """Bytes that may be charged before ``turn_is_due`` is called again."""
+        self.limits = BatchLimits()
         self.ratios = ratios
         """The compression ratio of each topic; None without compression."""
         self.hooks = hooks
@@ -264,21 +292,23 @@ class RecordAccumulator:
             current = partitioner.current
             queue = partitioner.next() if current is None else current
         batch = queue.open
-        if batch is not None and not self._has_room(batch, size):
-            self.close_batch(queue)
-            batch = None
-        if batch is None:
+        if batch is None or batch.size() + size > batch.limit:
+            if batch is not None and not queue.due:
+                self._on_ready(queue)
             if sticky and partitioner.produced >= self.batch_size:
                 queue = partitioner.next()
                 batch = queue.open
-                if batch is not None and not self._has_room(batch, size):
-                    self.close_batch(queue)
-                    batch = None
+            if batch is not None and batch.size() + size > batch.limit and not self._grow(queue, batch, size):
+                self.close_batch(queue)
+                batch = None
             if batch is None:
                 batch = self._open_batch(queue, size, timestamp)
                 if batch is None:
                     return None
                 partitioner.opened(queue)
+        cost = batch.open_cost(size)
+        if cost > batch.allocated and batch.count > 0 and not self._charge(queue, batch, cost):
+            return None
         if sticky:
             partitioner.produced_more(size - BATCH_OVERHEAD, self.batch_size)
         if size > batch.largest:
@@ -289,8 +319,7 @@ class RecordAccumulator:
         """Closes the open batch, if any, and queues it behind the others."""
         if queue.open is not None:
             queue.batches.append(self.take_open(queue))
-            if self._on_full(queue):
-                self.must_yield = True
+            self._on_full(queue)
 
     def take_open(self, queue: PartitionQueue) -> ProducerBatch:
         """Closes the open batch for a caller that drains it at once."""
@@ -311,49 +340,71 @@ class RecordAccumulator:
         self.pool.exchange(batch.allocated, cost)
         batch.allocated = cost
 
-    def limit(self, topic: str) -> i64:
-        """Bytes of records, uncompressed, that fill a batch."""
+    def limit(self, topic: str, size: i64, now: float) -> i64:
+        """The bytes of records, uncompressed, of a batch that takes ``size`` bytes on the wire, or what its topic is
+        known to take."""
+        most = self.limits.most(topic, now)
+        if size > most:
+            size = most
         ratios = self.ratios
         if ratios is None:
-            return self.batch_size
-        limit: i64 = ratios.limit(topic, self.batch_size)
+            return size
+        limit: i64 = ratios.limit(topic, size)
         return limit if limit < self.max_request_size else self.max_request_size
 
-    def _has_room(self, batch: ProducerBatch, size: i64) -> bool:
-        if batch.size() + size > batch.limit:
+    def _grow(self, queue: PartitionQueue, batch: ProducerBatch, size: i64) -> bool:
+        """Lets a batch that is ready and has not left take a record of ``size`` bytes and as much as makes a batch
+        ready. False if it is full."""
+        written = batch.size()
+        if written >= self.thread_bytes and not queue.batches:
             return False
-        cost = batch.open_cost(size)
-        return cost <= batch.allocated or self._charge_more(batch, cost)
-
-    def _charge_more(self, batch: ProducerBatch, cost: i64) -> bool:
-        """Reserves memory for the next records: as much again, or what fills the batch with records like those it has.
-
-        Never waits: if there is no memory even for the next record, the batch counts as full.
-        """
-        records = batch.limit * batch.count // (batch.size() + 1) + 1
-        wanted = batch.limit + records * (OPEN_RECORD_COST + batch.result.kept // batch.count) + BATCH_COST
-        if wanted > 2 * batch.allocated:
-            wanted = 2 * batch.allocated
-        if wanted < cost or wanted - batch.allocated > self.pool.available:
-            wanted = cost
-        if not self.pool.allocate(wanted - batch.allocated):
+        most: i64 = self._line_takes(queue)
+        if most > self.batch_max_size:
+            most = self.batch_max_size
+        if most <= self.batch_size:
             return False
-        batch.allocated = wanted
+        most = self.limit(queue.topic, most, self.loop.time())
+        if written + size > most:
+            return False
+        limit = written + size + batch.ready_size
+        batch.limit = limit if limit < most else most
         return True
 
+    def _charge(self, queue: PartitionQueue, batch: ProducerBatch, cost: i64) -> bool:
+        """Charges a batch for its next record; False if there is no memory, and then the batch is ready."""
+        charged = batch.allocated
+        if batch.pay(self.pool, cost):
+            self._count(batch.allocated - charged)
+            return True
+        if not queue.due:
+            self._on_ready(queue)
+        return False
+
+    def _count(self, charged: i64) -> None:
+        """Memory was charged: from time to time the loop must get a turn."""
+        self._until_turn -= charged
+        if self._until_turn <= 0:
+            self._until_turn = self.batch_size
+            if self._turn_is_due():
+                self.must_yield = True
+
     def _open_batch(self, queue: PartitionQueue, size: i64, timestamp_ms: i64) -> ProducerBatch | None:
-        allocated: i64 = size + OPEN_RECORD_COST + BATCH_COST
-        if allocated < self.batch_size:
-            allocated = self.batch_size
         pool = self.pool
+        allocated: i64 = size + OPEN_RECORD_COST
+        if allocated < pool.initial_size:
+            allocated = pool.initial_size
+        allocated += BATCH_COST
+        if allocated > pool.available:
+            allocated = size + OPEN_RECORD_COST + BATCH_COST
         if allocated > pool.total:
             allocated = pool.total  # a record that needs all the memory may have it
         if not pool.allocate(allocated):
             return None
+        self._count(allocated)
         result = ProduceResult(self.loop, queue.topic, queue.partition, self.hooks)
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
-        batch.limit = self.limit(queue.topic)
+        batch.ready_size = batch.limit = self.limit(queue.topic, self.batch_size, created)
         if self.ratios is not None:
             batch.expected_ratio = self.ratios.expected(queue.topic)
         queue.open = batch

@@ -104,6 +104,8 @@ def _append_run(
     budget = bound  # the partitioner has left the partition
     if partitioner.current is not None:
         budget += 2 * accumulator.batch_size - partitioner.produced
-    after, taken = batch.append_run(timestamp, columns, begin, end, budget, accumulator.largest_record())
+    after, taken = batch.append_run(
+        timestamp, columns, begin, end, budget, accumulator.largest_record(), accumulator.pool
+    )
     partitioner.produced_more(taken - bound, accumulator.batch_size)
     return after

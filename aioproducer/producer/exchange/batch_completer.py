@@ -175,7 +175,7 @@ class BatchCompleter:
             self._fail(queue, batch, error)
         elif action is Action.SPLIT:
             self._log_split(queue, batch, message)
-            self._split(queue, batch, code, now, target_size(batch, self._sealer.limit(batch)), [])
+            self._split(queue, batch, code, now, target_size(batch, self._sealer.limit_after(batch, now)), [])
         elif action is Action.SEPARATE:
             log.info("%r: %s; the accepted records are sent again without the others", batch, message)
             self._split(queue, batch, code, now, NO_LIMIT, parts)
@@ -199,6 +199,7 @@ class BatchCompleter:
     def _succeed(self, batch: ProducerBatch, base_offset: int, append_time: int, now: float) -> None:
         """The log has the batch; offset and time are -1 if unknown."""
         self._metrics.batch_delivered(batch.count, batch.created, now)
+        self._accumulator.limits.taken(batch.result.topic, BATCH_OVERHEAD + len(batch.body))
         try:
             self._release(batch)
         finally:
@@ -313,7 +314,7 @@ class BatchCompleter:
         log.log(
             level,
             "%s-%d: a batch of %d records and %d bytes is too large for the broker (%s); it is sent again in parts, as "
-            "others will be: raise the topic's max.message.bytes, or lower batch.size",
+            "others will be: raise the topic's max.message.bytes, or lower batch.max.size",
             queue.topic,
             queue.partition,
             batch.count,

@@ -17,7 +17,7 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Node
 from aioproducer.net.in_flight_request import InFlightRequest
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.exchange.produce_request import match_answers, request_start, write_request
@@ -59,6 +59,8 @@ class InFlightBatches(InFlightRequest):
         self.link = link
         self.drained = drained
         self.names = names
+        self.size: i64 = 0
+        """Bytes of its batches on the wire."""
         self.answer: ProduceAnswer | None = None
 
     def body(self) -> list[bytes | memoryview]:
@@ -132,8 +134,9 @@ class ProduceExchange:
             for one in drained:
                 if one.queue.sequences is not None:
                     one.queue.sequences.by_name = True
-        link.send(InFlightBatches(self, link, drained, names, version), expect_response=self._acks != 0)
-        self._measure(drained, link, now)
+        request = InFlightBatches(self, link, drained, names, version)
+        link.send(request, expect_response=self._acks != 0)
+        self._measure(request, now)
         if self._acks == 0:
             for one in drained:
                 self._completer.ended(one, _NONE, "", now)
@@ -172,18 +175,20 @@ class ProduceExchange:
         batch.leader_epoch = queue.leader_epoch
         queue.in_flight += 1
 
-    def _measure(self, drained: list[Drained], link: BrokerLink, now: float) -> None:
+    def _measure(self, request: InFlightBatches, now: float) -> None:
         records: i64 = 0
         size: i64 = 0
-        for one in drained:
+        for one in request.drained:
             batch = one.batch
             records += batch.count
             uncompressed = batch.size()
             size += uncompressed
+            on_the_wire = BATCH_OVERHEAD + len(batch.body)
+            request.size += on_the_wire
             self._metrics.batch_sent(
                 one.queue.topic,
                 records=batch.count,
-                size=BATCH_OVERHEAD + len(batch.body),
+                size=on_the_wire,
                 uncompressed=BATCH_OVERHEAD + uncompressed,
                 largest=batch.largest,
                 queued_ms=(now - batch.created) * 1000,
@@ -191,13 +196,13 @@ class ProduceExchange:
             )
         self._metrics.request_sent(records, now)
         if self._pipeline is not None:
-            self._pipeline.sent(link.node_id, records, size, now)
+            self._pipeline.sent(request.link.node_id, records, size, now)
 
     def failed(self, request: InFlightBatches, error: KafkaError) -> None:
         """There is no answer: the fate of the batches is unknown."""
         now = self._time()
         if request.deadline <= now:
-            self._lines.of(request.link.node_id).timed_out(_size(request.drained), now)
+            self._lines.of(request.link.node_id).timed_out(request.size, now)
         for one in request.drained:
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         self._wake()
@@ -211,9 +216,7 @@ class ProduceExchange:
         self._metrics.request_answered(link.node_id, took * 1000, float(answer.throttle_time_ms), now)
         if self._pipeline is not None:
             self._pipeline.answered(link.node_id, took)
-        line = self._lines.of(link.node_id)
-        if line.most < NO_LIMIT:
-            line.answered(_size(drained), took)
+        self._lines.of(link.node_id).answered(request.size, took)
         answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, answers, answer)
         for place, one in enumerate(drained):  # zip, which is not compiled, takes longer than the rest
@@ -274,11 +277,6 @@ def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicQueues]) -> tup
             all_known = all_known and number != 0
             ids[name] = number.to_bytes(16, "big")
     return ids, all_known
-
-
-def _size(drained: list[Drained]) -> int:
-    """Bytes of the batches in a sent request."""
-    return sum(BATCH_OVERHEAD + len(one.batch.body) for one in drained)
 
 
 def _refused(answer: PartitionAnswer) -> dict[int, str] | None:

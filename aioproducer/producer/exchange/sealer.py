@@ -7,7 +7,7 @@ from typing import Final
 from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.records.compression import CompressionType, compress, decompress, millisecond_of_work
-from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
 
 _UNCOMPRESSED: Final = CompressionType.NONE  # looking an enum member up is slow
 
@@ -43,12 +43,15 @@ class Sealer:
         body = batch.body
         return decompress(self._codec, body, batch.size()) if body else body
 
-    def limit(self, batch: ProducerBatch) -> int:
-        """The limit of a new batch, in bytes of uncompressed records, after one has turned out too large."""
-        ratios = self._accumulator.ratios
-        if ratios is not None:
-            ratios.reset(batch.result.topic, len(batch.body) / batch.size())
-        return self._accumulator.limit(batch.result.topic)
+    def limit_after(self, batch: ProducerBatch, now: float) -> int:
+        """The most bytes of uncompressed records for the parts of a batch that has turned out too large; its topic's
+        later batches are as small."""
+        topic, size = batch.result.topic, len(batch.body) + BATCH_OVERHEAD
+        accumulator = self._accumulator
+        accumulator.limits.refused(topic, size, now)
+        if accumulator.ratios is not None:
+            accumulator.ratios.reset(topic, len(batch.body) / batch.size())
+        return accumulator.limit(topic, size, now)
 
     def compressed(self, batch: ProducerBatch) -> bytes:
         """The records of a closed batch in their final form; empty if they were freed. For any thread."""

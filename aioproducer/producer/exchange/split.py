@@ -25,8 +25,13 @@ request."""
 
 
 def may_split(code: ErrorCode, batch: ProducerBatch) -> bool:
-    """Whether to split the batch instead of failing it: a single record cannot be split."""
-    return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1
+    """Whether to split the batch instead of failing it: a single record cannot be split.
+
+    Java's producer fails a batch that is larger than a segment (RECORD_LIST_TOO_LARGE). Here it may be so large only
+    because it has waited.
+    """
+    too_large = code is ErrorCode.MESSAGE_TOO_LARGE or code is ErrorCode.RECORD_LIST_TOO_LARGE
+    return too_large and batch.count > 1
 
 
 def cuts(batch: ProducerBatch, refused: Collection[int]) -> list[int]:

@@ -4,6 +4,9 @@ A request that cannot cross the line within request.timeout.ms is never answered
 batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
 half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again: a broker that was
 only away soon has none.
+
+Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
+beyond what the line has shown to carry in time, and none before it has carried anything.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ class LineLimit:
         """``timeout``: request.timeout.ms; ``pause``: the longest back-off of a retry; ``largest``: request."""
         self.most: i64 = NO_LIMIT
         """The most bytes of batches in one request, unless it has only one."""
+        self.grown: i64 = 0
+        """The most bytes to which a batch may grow while it waits; stays 0 with acks=0, where nothing is answered."""
         self.large_at: float = 0.0
         """No larger batch goes before this time. Batches lost with a request are sent again until then."""
         self._timeout = timeout
@@ -48,11 +53,14 @@ class LineLimit:
     def timed_out(self, size: int, now: float) -> None:
         """A request of ``size`` bytes was not answered in time."""
         self.most = min(self.most, i64(size // 2))
+        self.grown = min(self.grown, i64(size // 2))
         self.large_at = now + self._pause
 
     def answered(self, size: int, took: float) -> None:
         """A request of ``size`` bytes was answered ``took`` seconds after it was sent."""
         carried = size * self._timeout / SPARE / max(took, 0.001)
+        if carried > float(self.grown) or carried < size or 2 * size >= self.grown:  # otherwise it was small, not slow
+            self.grown = i64(int(carried))
         if carried >= self._largest:
             self.most = NO_LIMIT
         else:

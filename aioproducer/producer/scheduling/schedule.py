@@ -36,10 +36,10 @@ class Lingering:
 class Schedule:
     """Puts partitions into the ready set when their time has come. Times are the loop's, in seconds.
 
-    A full batch does not wait, a retry waits for its back-off, an open batch for ``linger`` from its first record on,
-    or as the ``pipeline`` says if there is one. With a pipeline, a batch does not linger if all its records are
-    awaited, or if some are and a turn of the loop adds none. Nothing lingers during a flush or while records wait for
-    memory. It calls ``wake()`` when there is work, and ``wake_at(when)`` when there will be; ``tick(when)`` is the
+    A batch of batch.size does not wait, a retry waits for its back-off, a smaller batch for ``linger`` from its first
+    record on, or as the ``pipeline`` says if there is one. With a pipeline, a batch does not linger if all its records
+    are awaited, or if some are and a turn of the loop adds none. Nothing lingers during a flush or while records wait
+    for memory. It calls ``wake()`` when there is work, and ``wake_at(when)`` when there will be; ``tick(when)`` is the
     first tick of the clock from then on (``LoopClock``).
     """
 
@@ -89,8 +89,12 @@ class Schedule:
             self._awaited.append(one)
             self._wake()
 
+    def reached(self, queue: PartitionQueue, now: float) -> None:
+        """The queue's open batch has batch.size bytes: it does not linger any more, and may grow while it waits."""
+        self._due(queue, now)
+
     def full(self, queue: PartitionQueue, now: float) -> None:
-        """The queue's last batch is full."""
+        """The queue's last batch takes no more records."""
         batch = queue.batches[-1]
         batch.ready_at = min(batch.ready_at, now)
         self.ready.add(queue)

@@ -1,4 +1,4 @@
-"""Receives the accumulator's reports for the Sender: each new batch, and each full one."""
+"""Receives the accumulator's reports for the Sender: each new batch, each that is ready, and each full one."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ class BatchWatch:
         self._loop = loop
         self._incomplete = incomplete
         self._schedule = scheduling.schedule
+        self._lines = scheduling.lines
         self._pipelined = scheduling.pipeline is not None
         self._metrics = metrics
         self._thread_bytes = thread_bytes
@@ -65,10 +66,21 @@ class BatchWatch:
         if self._pipelined:
             self._metrics.batch_lingers((queue.close_at - batch.created) * 1000, batch.created)
 
-    def full(self, queue: PartitionQueue) -> bool:
-        """The queue's last batch takes no more records; returns whether ``enqueue`` must give the loop a turn."""
+    def ready(self, queue: PartitionQueue) -> None:
+        """The queue's open batch need not linger."""
+        self._schedule.reached(queue, self._loop.time())
+
+    def full(self, queue: PartitionQueue) -> None:
+        """The queue's last batch takes no more records."""
         batch = queue.batches[-1]
         if batch.size() >= self._thread_bytes:
             self._compress(queue, batch)
         self._schedule.full(queue, self._loop.time())
+
+    def turn_is_due(self) -> bool:
+        """Whether ``enqueue`` must give the loop a turn."""
         return self._since_pass.over()
+
+    def line_takes(self, queue: PartitionQueue) -> int:
+        """The most bytes to which a batch may grow, by what the line to its leader has carried in time."""
+        return self._lines.of(queue.leader).grown

@@ -22,7 +22,9 @@ from aioproducer.errors import (
 from aioproducer.metrics import MetricName, MetricsSnapshot
 from aioproducer.metrics.metric_name import PRODUCER_GROUP
 from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.produce_result import FORWARDED, WHOLE, ProduceResult
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.admission.admission import Admission
 from aioproducer.producer.admission.record_entry import RecordEntry
 from aioproducer.producer.admission.serializer_lane import SerializerLane
@@ -43,6 +45,31 @@ from aioproducer.types import PartitionInfo, ProducerRecord
 
 _ALL_MEMORY = 2**62
 """Bytes: no record waits for memory."""
+
+_SINGLE = {"batch_size": 0, "batch_initial_size": 0, "batch_max_size": 0}
+"""A batch for each record."""
+
+
+class _Opened:
+    """Batches of one record need only be known: they are neither waited for nor filled."""
+
+    def __init__(self, opened: Callable[[PartitionQueue, ProducerBatch], object]) -> None:
+        self._opened = opened
+
+    def opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._opened(queue, batch)
+
+    def ready(self, queue: PartitionQueue) -> None:
+        pass
+
+    def full(self, queue: PartitionQueue) -> None:
+        pass
+
+    def turn_is_due(self) -> bool:
+        return False
+
+    def line_takes(self, queue: PartitionQueue) -> int:
+        return 0
 
 
 class MockConfigs(ProducerOptions, total=False):
@@ -83,7 +110,7 @@ class MockProducer(KafkaProducer[K, V]):
         complete = with_serializers(config, key_serializer, value_serializer)
         given: dict[str, Any] = {name.replace(".", "_"): value for name, value in complete.items()}
         # A batch for each record, so that each can end separately.
-        super().__init__(**{"bootstrap_servers": "mock:9092", **given, "batch_size": 0, "buffer_memory": _ALL_MEMORY})
+        super().__init__(**{"bootstrap_servers": "mock:9092", **given, **_SINGLE, "buffer_memory": _ALL_MEMORY})
         self.errors = MockErrors()
         self._auto_complete = auto_complete
         self._topics = _checked(topics)
@@ -250,9 +277,7 @@ class MockProducer(KafkaProducer[K, V]):
                 transactions.batch_failed(error)
 
         failures = FailureLog(lambda: sender.failure_added())
-        accumulator = make_accumulator(
-            inputs, loop, lambda queue, batch: sender.batch_opened(queue, batch), lambda queue: False
-        )
+        accumulator = make_accumulator(inputs, loop, _Opened(lambda queue, batch: sender.batch_opened(queue, batch)))
         lot = ParkingLot(
             accumulator,
             config.parked_memory,

@@ -102,6 +102,7 @@ def draw(
         if not calm and of("slow lines").random() < 0.15:
             conditions = replace(conditions, bandwidth=SLOW_LINE, window=1000)
             config |= _draw_for_slow_lines(of("slow lines"))
+    config |= draw_batch_sizes(of("batch sizes"), config["batch_size"], config["max_request_size"])
     records_are_named = release is NEWEST and "upgrades" not in drawn  # by brokers from Kafka 2.4 on
     if not calm and not in_transactions and records_are_named and of("compaction").random() < 0.15:
         broker_configs["log.cleanup.policy"] = "compact"
@@ -320,6 +321,16 @@ def _with_ample_time(config: dict[str, Any], promise: Promise) -> tuple[dict[str
         promise = Promise.EXACTLY_ONCE
     config = {name: value for name, value in config.items() if name not in scarce}
     return config | AMPLE, promise
+
+
+def draw_batch_sizes(random: Random, size: int, largest: int) -> dict[str, int]:
+    """How batches of ``batch.size`` are charged, and how far they grow: not at all, a little, to ``largest`` or by
+    default."""
+    sizes = {"batch_initial_size": min(random.choice((0, 1, 50, 1024)), size)}
+    grown = random.choice((1, 2, 10, None, None))
+    if grown is not None:
+        sizes["batch_max_size"] = max(min(max(size, 100) * grown, largest), size)
+    return sizes
 
 
 def _draw_for_slow_lines(random: Random) -> dict[str, Any]:

@@ -35,6 +35,20 @@ def test_depth_counts_the_open_batch() -> None:
     assert repr(queue) == "<PartitionQueue t-3 depth=2 leader=-1>"
 
 
+def test_what_has_grown_counts_as_several_batches() -> None:
+    queue = PartitionQueue("t", 3, None)
+    assert queue.load() == 0
+    queue.open = make_batch(Loop(), records=1)
+    assert queue.load() == 1
+    size = queue.open.size()
+    queue.open = grown = make_batch(Loop(), records=10)
+    grown.ready_size = 3 * size
+    assert queue.load() == grown.size() // (3 * size) == 3
+    for _ in range(2):
+        queue.batches.append(grown)
+    assert queue.load() == 9
+
+
 @given(orders=st.permutations(range(6)), new=st.integers(0, 3))
 def test_retries_come_first_in_the_order_they_were_first_drained(orders: list[int], new: int) -> None:
     queue = PartitionQueue("t", 0, None)

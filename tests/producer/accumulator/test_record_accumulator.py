@@ -8,11 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException, SerializationException
+from aioproducer.errors import (
+    IllegalArgumentException,
+    IllegalStateException,
+    KafkaError,
+    RecordTooLargeException,
+    SerializationException,
+)
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.murmur2 import partition_for_key
 from aioproducer.producer.accumulator.produce_result import HEADER_COST, INTERCEPTED_COST
-from aioproducer.producer.accumulator.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
+from aioproducer.producer.accumulator.producer_batch import AHEAD, BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
@@ -54,7 +60,7 @@ def test_a_partition_that_does_not_exist_has_to_wait() -> None:
 
 
 def test_no_memory_has_to_be_waited_for() -> None:
-    here = Accumulation(memory=4500, batch_size=2000)
+    here = Accumulation(memory=4500, batch_size=2000, batch_initial_size=2000 - BATCH_COST)
     here.add_topic("t", 3)
     assert here.append("t", partition=0) is not None
     assert here.append("t", partition=1) is not None
@@ -389,17 +395,25 @@ def test_small_records_pay_for_what_is_kept_beside_them() -> None:
     assert here.pool.available == here.pool.total - batch.allocated - here.opened[1].allocated
 
 
-def test_a_batch_that_cannot_pay_for_more_is_full() -> None:
+def test_a_batch_that_cannot_pay_for_more_is_ready_and_stays_open() -> None:
+    """So it can leave, and grows with what comes back before."""
     here = Accumulation(memory=20_000, batch_size=16384, max_request_size=10**6)
     (queue,) = here.add_topic("t", 1)
     appended = 0
     while here.append(value=b"0123456789") is not None:
         appended += 1
-    (batch,) = queue.batches
+    batch = queue.open
+    assert batch is not None
     assert batch.count == appended
     assert batch.size() < 16384 - 200
     assert batch.open_cost(100) > 20_000
-    assert here.pool.available == here.pool.total - batch.cost()
+    assert here.reached == [queue]
+    assert here.append(value=b"0123456789") is None
+    assert here.reached == [queue]  # once is enough
+    here.pool.total += 1000
+    here.pool.available += 1000
+    assert here.append(value=b"0123456789") is not None
+    assert queue.open is batch
 
 
 def test_compressed_batches_are_fuller_and_pay_for_it() -> None:
@@ -418,7 +432,7 @@ def test_compressed_batches_are_fuller_and_pay_for_it() -> None:
     assert 1000 - 200 < fuller.expected_size() <= 1000
     assert fuller.allocated == fuller.cost() > fuller.size()
     here.accumulator.max_request_size = 2000
-    assert here.accumulator.limit("t") == 2000
+    assert here.accumulator.limit("t", 1000, here.loop.time()) == 2000
 
 
 def test_what_is_kept_for_interceptors_is_charged_to_the_pool() -> None:
@@ -437,12 +451,166 @@ def test_what_is_kept_for_interceptors_is_charged_to_the_pool() -> None:
     assert here.pool.available == here.pool.total - batch.allocated
 
 
+# Batches that grow (KIP-782)
+
+
+def growing(**config: Any) -> Accumulation:
+    """Batches are ready with 1,000 bytes, and grow to 4,000."""
+    sizes: dict[str, Any] = {"batch_size": 1000, "batch_max_size": 4000, "max_request_size": 10**6}
+    return Accumulation(**{"memory": 10**6, **sizes, **config})
+
+
+def test_a_batch_that_is_ready_takes_more_until_it_leaves() -> None:
+    here = growing()
+    (queue,) = here.add_topic("t", 1)
+    for _ in range(8):
+        assert here.append(value=bytes(100)) is not None
+    assert not queue.due  # it lingers
+    for _ in range(12):
+        assert here.append(value=bytes(100)) is not None
+    assert queue.due
+    assert here.reached == [queue]
+    (batch,) = here.opened
+    assert here.closed == []
+    assert batch.count == 20
+    assert here.accumulator.take_open(queue) is batch
+    assert here.append(value=bytes(100)) is not None
+    assert not queue.due
+    assert [one.count for one in here.opened] == [20, 1]
+    with pytest.raises(IllegalStateException, match="closed for appends"):
+        batch.append(0, None, b"too late", None)
+
+
+def test_a_batch_grows_to_batch_max_size() -> None:
+    here = growing()
+    (queue,) = here.add_topic("t", 1)
+    while not queue.batches:
+        assert here.append(value=bytes(100)) is not None
+    (batch,) = queue.batches
+    assert 4000 - 200 < batch.size() + BATCH_OVERHEAD <= 4000
+    assert here.reached == here.closed == [queue]
+    assert batch.allocated == batch.cost()
+
+
+@pytest.mark.parametrize(("takes", "most"), [(0, 1000), (1000, 1000), (2500, 2500), (10_000, 4000)])
+def test_a_batch_grows_to_what_the_line_takes(takes: int, most: int) -> None:
+    here = growing()
+    here.line_takes = takes
+    (queue,) = here.add_topic("t", 1)
+    while not queue.batches:
+        assert here.append(value=bytes(100)) is not None
+    assert most - 200 < queue.batches[0].size() + BATCH_OVERHEAD <= most
+
+
+@pytest.mark.parametrize(("refused", "taken", "most"), [(3000, 0, 1500), (3000, 2000, 2000), (1600, 0, 800)])
+def test_a_batch_grows_to_what_its_topic_is_known_to_take(refused: int, taken: int, most: int) -> None:
+    here = growing()
+    (queue,) = here.add_topic("t", 1)
+    here.accumulator.limits.taken("t", taken)
+    here.accumulator.limits.refused("t", refused, here.loop.time())
+    while len(queue.batches) < 2:
+        assert here.append(value=bytes(100)) is not None
+    assert all(most - 200 < batch.size() + BATCH_OVERHEAD <= most for batch in queue.batches)
+
+
+def test_what_is_compressed_grows_by_its_compressed_size() -> None:
+    ratios = CompressionRatioEstimator()
+    here = growing(ratios=ratios)
+    (queue,) = here.add_topic("t", 1)
+    for _ in range(300):
+        ratios.observe("t", 0.5)
+    while not queue.batches:
+        assert here.append(value=bytes(100)) is not None
+    assert 4000 - 100 < queue.batches[0].expected_size() + BATCH_OVERHEAD <= 4000 + BATCH_OVERHEAD
+
+
+def test_the_next_batch_for_a_thread_does_not_grow_and_those_behind_it_do() -> None:
+    """It is compressed while it waits; what comes behind has time to grow meanwhile."""
+    here = growing(thread_bytes=500)
+    (queue,) = here.add_topic("t", 1)
+    while len(queue.batches) < 2:
+        assert here.append(value=bytes(100)) is not None
+    first, second = queue.batches
+    assert first.size() < 1000
+    assert second.size() > 3500
+
+
+def test_memory_is_charged_as_a_batch_grows() -> None:
+    here = growing(batch_initial_size=500)
+    (queue,) = here.add_topic("t", 1)
+    assert here.append(value=bytes(10)) is not None
+    (batch,) = here.opened
+    assert batch.allocated == BATCH_COST + 500
+    charges = {batch.allocated}
+    while not queue.batches:
+        cost = batch.open_cost(200)
+        assert here.append(value=bytes(10)) is not None
+        assert batch.allocated <= cost + max(cost // 4, 500)
+        assert here.pool.available == here.pool.total - sum(one.allocated for one in here.opened)
+        charges.add(batch.allocated)
+    assert 5 < len(charges) < 20
+
+
+def test_a_batch_is_begun_with_what_is_left_of_memory() -> None:
+    here = Accumulation(memory=3500, batch_size=1000, batch_initial_size=1000)
+    here.add_topic("t", 2)
+    assert here.append(partition=0) is not None
+    assert here.pool.available == 3500 - BATCH_COST - 1000
+    needed = here.accumulator.record_size(None, b"v", None) + OPEN_RECORD_COST + BATCH_COST
+    assert here.pool.available < needed
+    here.pool.total += 1000
+    here.pool.available += 1000
+    assert here.append(partition=1) is not None
+    assert here.opened[1].allocated == needed
+
+
+def test_thousands_of_partitions_have_open_batches_at_once() -> None:
+    here = Accumulation(memory=32 << 20, batch_size=16384, batch_max_size=262144, batch_initial_size=1024)
+    here.add_topic("t", 10_000)
+    for partition in range(10_000):
+        assert here.append(value=bytes(100), partition=partition) is not None
+    for partition in range(10_000):
+        assert here.append(value=bytes(100), partition=partition) is not None
+    assert len(here.opened) == 10_000
+
+
+def test_the_loop_gets_its_turns_by_the_memory_that_is_charged() -> None:
+    here = Accumulation(memory=10**6, batch_size=5000)
+    here.add_topic("t", 100)
+    for number in range(300):
+        assert here.append(partition=number % 100) is not None
+    charged = here.pool.total - here.pool.available
+    assert charged // 5000 - 10 < here.turns <= charged // 5000
+
+
+def test_a_stream_without_keys_leaves_a_batch_that_is_ready_for_the_next_partition() -> None:
+    here = growing(seed=1, batch_max_size=100_000)
+    here.add_topic("t", 4)
+    for _ in range(400):
+        assert here.append(value=bytes(100)) is not None
+    assert len(here.opened) == 4  # all are ready and open, and grow in turn
+    assert here.closed == []
+    assert all(batch.count > 40 for batch in here.opened)
+
+
 class AccumulatorMachine(RuleBasedStateMachine):
     """Records of two topics come in any way, batches leave at any time: all are there once, in order, and paid for."""
 
-    @initialize(memory=st.integers(2000, 50_000), batch_size=st.sampled_from([1, 200, 1000]))
-    def begin(self, memory: int, batch_size: int) -> None:
-        self.here = Accumulation(memory=memory, batch_size=batch_size, max_request_size=1500)
+    @initialize(
+        memory=st.integers(2000, 50_000),
+        batch_size=st.sampled_from([1, 200, 1000]),
+        grown=st.sampled_from([1, 2, 5]),
+        initial=st.sampled_from([0, 100, 1000]),
+    )
+    def begin(self, memory: int, batch_size: int, grown: int, initial: int) -> None:
+        self.most = batch_size * grown
+        self.here = Accumulation(
+            memory=memory,
+            batch_size=batch_size,
+            batch_max_size=self.most,
+            batch_initial_size=initial,
+            max_request_size=1500,
+        )
         self.queues = [*self.here.add_topic("a", 3), *self.here.add_topic("b", 1)]
         self.sent: dict[tuple[str, int], list[bytes]] = defaultdict(list)
         self.deliveries: list[tuple[bytes, Any]] = []
@@ -489,7 +657,10 @@ class AccumulatorMachine(RuleBasedStateMachine):
             if batch in held:
                 kept = batch.cost() if batch.buffer is None else batch.open_cost(0) - OPEN_RECORD_COST
                 assert kept <= batch.allocated or batch.allocated == self.here.pool.total
-            assert batch.count == 1 or batch.size() + BATCH_OVERHEAD <= self.here.accumulator.batch_size
+                if batch.buffer is not None and batch.count > 1:
+                    paid = kept + batch.largest
+                    assert batch.allocated <= paid + max(paid // AHEAD, self.here.pool.initial_size)
+            assert batch.count == 1 or batch.size() + BATCH_OVERHEAD <= self.most
         assert sum(queue.depth() for queue in self.queues) == len(held)
 
     def teardown(self) -> None:

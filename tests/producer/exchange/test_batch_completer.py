@@ -324,7 +324,7 @@ def test_a_batch_that_waits_for_a_new_sequence_does_not_hold_up_those_it_waits_f
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [
-        (ErrorCode.RECORD_LIST_TOO_LARGE, Outcome.NOT_SENT),
+        (ErrorCode.INVALID_REQUIRED_ACKS, Outcome.NOT_SENT),
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, Outcome.NOT_SENT),
         (ErrorCode.INVALID_RECORD, Outcome.NOT_SENT),
         (ErrorCode.UNKNOWN_SERVER_ERROR, Outcome.UNKNOWN),

@@ -59,6 +59,7 @@ def frozen(*sizes: int) -> ProducerBatch:
 
 def test_several_records_too_large_are_split() -> None:
     assert may_split(ErrorCode.MESSAGE_TOO_LARGE, frozen(1, 1))
+    assert may_split(ErrorCode.RECORD_LIST_TOO_LARGE, frozen(1, 1))  # for a segment
 
 
 def test_one_record_cannot_be_split() -> None:
@@ -66,7 +67,7 @@ def test_one_record_cannot_be_split() -> None:
 
 
 def test_no_other_error_means_smaller_batches() -> None:
-    codes = [code for code in ErrorCode if code is not ErrorCode.MESSAGE_TOO_LARGE]
+    codes = set(ErrorCode) - {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
     assert not any(may_split(code, frozen(1, 1)) for code in codes)
 
 

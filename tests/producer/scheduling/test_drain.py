@@ -272,9 +272,8 @@ def test_everything_goes_in_the_end_and_each_partition_in_order(
 class Compressing(Draining):
     """What is closed has yet to be compressed."""
 
-    def batch_full(self, queue: PartitionQueue) -> bool:
+    def batch_full(self, queue: PartitionQueue) -> None:
         queue.batches[-1].compressing = True
-        return False
 
 
 def test_an_open_batch_for_a_thread_is_closed_and_stays() -> None:

@@ -61,6 +61,40 @@ def test_a_large_batch_is_due_when_it_has_let_others_go_first_for_a_time_out() -
     assert not limit.large_is_due(1000.0)
 
 
+def test_no_batch_grows_before_the_line_has_carried_anything() -> None:
+    limit = line()
+    assert limit.grown == 0
+    limit.answered(16_000, 0.005)
+    assert limit.grown > 1_000_000
+
+
+def test_batches_grow_to_a_quarter_of_what_an_answer_suggests() -> None:
+    limit = line()
+    limit.answered(16_000, 4.0)
+    assert limit.grown == 30_000
+    limit.answered(30_000, 7.5)
+    assert limit.grown == 30_000
+    limit.answered(30_000, 10.0)  # others share the line now
+    assert limit.grown == 22_500
+
+
+def test_a_small_request_is_small_and_not_slow() -> None:
+    limit = line()
+    limit.answered(100_000, 0.5)
+    assert limit.grown == 1_500_000
+    limit.answered(200, 0.15)
+    assert limit.grown == 1_500_000
+    limit.answered(200, 20.0)  # even that was slow
+    assert limit.grown == 75
+
+
+def test_a_time_out_limits_growth() -> None:
+    limit = line()
+    limit.answered(100_000, 0.5)
+    limit.timed_out(60_000, 30.0)
+    assert limit.grown == 30_000
+
+
 def test_each_node_has_a_limit_of_its_own() -> None:
     limits = LineLimits(30.0, 1.0, 1_000_000)
     limits.of(1).timed_out(1000, 30.0)

@@ -81,6 +81,17 @@ def test_without_linger_it_is_ready_at_once() -> None:
     assert scene.wakes == 1
 
 
+def test_a_batch_of_batch_size_does_not_linger_and_stays_open() -> None:
+    scene = Scene()
+    batch = scene.open()
+    assert not scene.ready(1.0)
+    scene.schedule.reached(scene.queue, 1.0)
+    assert scene.wakes == 1
+    assert scene.ready(1.0)
+    assert scene.queue.open is batch
+    assert batch.ready_at == 1.0
+
+
 @pytest.mark.parametrize("linger", [LINGER, 10.0**6])
 def test_a_full_batch_is_ready_however_long_it_might_linger(linger: float) -> None:
     scene = Scene(linger)

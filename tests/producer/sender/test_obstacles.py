@@ -486,7 +486,10 @@ async def test_a_time_out_tells_what_its_time_was_spent_on(world: World) -> None
 @virtual
 async def test_batches_behind_one_that_is_not_answered(world: World) -> None:
     async with running(
-        delivery_timeout_ms=100_000, request_timeout_ms=90_000, max_in_flight_requests_per_connection=2, batch_size=1
+        delivery_timeout_ms=100_000,
+        request_timeout_ms=90_000,
+        max_in_flight_requests_per_connection=2,
+        batch_size=1,
     ) as (cluster, producer):
         _ = await producer.send("t", b"before")
         cluster.broker.always(ApiKey.PRODUCE, never())
@@ -498,7 +501,7 @@ async def test_batches_behind_one_that_is_not_answered(world: World) -> None:
 
 @virtual
 async def test_no_metadata_and_no_memory_tell_their_time_too(world: World) -> None:
-    async with running(max_block_ms=60_000, delivery_timeout_ms=600_000, buffer_memory=32768, batch_size=32768) as (
+    async with running(max_block_ms=60_000, delivery_timeout_ms=600_000, buffer_memory=3000, batch_size=1000) as (
         cluster,
         producer,
     ):

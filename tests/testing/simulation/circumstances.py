@@ -18,6 +18,11 @@ Circumstances = Callable[[Scenario], Scenario | None]
 """Changes a scenario; None if it cannot be changed like this."""
 
 
+def batches_of(size: int, most: int | None = None) -> dict[str, int]:
+    """Configs of batches that are sent with ``size`` bytes, and grow to ``most``; without it they do not grow."""
+    return {"batch_size": size, "batch_initial_size": 0, "batch_max_size": size if most is None else most}
+
+
 def any_scenario(scenario: Scenario) -> Scenario:
     """The scenario as it was drawn."""
     return scenario
@@ -71,7 +76,7 @@ def withdrawing(scenario: Scenario) -> Scenario | None:
         return None
     (plan,) = found.applications
     work = replace(plan.work, waits=1.0, enqueues=False, cancels=0.5, records=20, burst=5, large=0.3)
-    config = {**found.config, "batch_size": 1000, "buffer_memory": 3500, "linger_ms": 20}
+    config = {**found.config, **batches_of(1000), "buffer_memory": 3500, "linger_ms": 20}
     config |= {"max_block_ms": 3000, "delivery_timeout_ms": 20_000}
     return replace(found, config=config, applications=[replace(plan, work=work, by_hand=1.0, aborts=0.0)])
 
@@ -80,7 +85,7 @@ def held_up(scenario: Scenario) -> Scenario | None:
     """There is little memory; every record is awaited, and other records have no room at all."""
     if scenario.applications:
         return None
-    config = {**scenario.config, "batch_size": 1000, "buffer_memory": 3500, "parked_memory": 0}
+    config = {**scenario.config, **batches_of(1000), "buffer_memory": 3500, "parked_memory": 0}
     work = [replace(plan, waits=1.0, enqueues=False, cancels=0.0, bulk=0.0) for plan in scenario.work]
     return replace(scenario, config=config, work=work)
 
@@ -150,7 +155,7 @@ def on_slow_lines(scenario: Scenario) -> Scenario | None:
     found = patient(crowded)(scenario)
     if found is None:
         return None
-    config = {**found.config, "batch_size": 0, "request_timeout_ms": 150, "retry_backoff_max_ms": 50, "linger_ms": 5}
+    config = {**found.config, **batches_of(0), "request_timeout_ms": 150, "retry_backoff_max_ms": 50, "linger_ms": 5}
     config |= {"delivery_timeout_ms": 8000}
     return replace(
         found,
@@ -229,7 +234,7 @@ def crowded(scenario: Scenario) -> Scenario | None:
         return None
     config = {
         **scenario.config,
-        "batch_size": 0,
+        **batches_of(0),
         "linger_ms": 0,
         "buffer_memory": 100_000,
         "max_in_flight_requests_per_connection": 20,
@@ -249,7 +254,25 @@ def crowded(scenario: Scenario) -> Scenario | None:
 def of_many_records(scenario: Scenario) -> Scenario | None:
     """Crowded, but each batch has many records."""
     found = crowded(scenario)
-    return None if found is None else replace(found, config={**found.config, "batch_size": 1000, "linger_ms": 5})
+    return None if found is None else replace(found, config={**found.config, **batches_of(1000), "linger_ms": 5})
+
+
+def growing(scenario: Scenario) -> Scenario | None:
+    """Crowded, and batches are soon ready, and grow while they cannot leave."""
+    found = crowded(scenario)
+    if found is None:
+        return None
+    config = {**found.config, **batches_of(300, 5000), "max_request_size": 1 << 20, "compression_type": "none"}
+    config["max_in_flight_requests_per_connection"] = 2
+    return replace(found, config=config, conditions=replace(found.conditions, latency=0.02, bandwidth=1e6))
+
+
+def growing_in_small_logs(scenario: Scenario) -> Scenario | None:
+    """Batches grow, and their topic takes only smaller ones."""
+    found = growing(scenario)
+    if found is None:
+        return None
+    return replace(found, broker_configs={**found.broker_configs, "message.max.bytes": 1000})
 
 
 def without_topic_ids(scenario: Scenario) -> Scenario | None:

@@ -15,8 +15,11 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection import Connection
 from aioproducer.net.link_task import LinkTask
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.producer.accumulator import sequences
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator import producer_batch, sequences
+from aioproducer.producer.accumulator.batch_limits import BatchLimits
+from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.accumulator.sequences import WINDOW, PartitionSequences, ProducerIds
 from aioproducer.producer.exchange import batch_completer, completion, produce_exchange
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
@@ -39,6 +42,8 @@ from .circumstances import (
     any_scenario,
     compacted,
     crowded,
+    growing,
+    growing_in_small_logs,
     held_up,
     near_the_end_of_sequences,
     of_many_records,
@@ -404,6 +409,40 @@ def the_versions_of_a_broker_are_requested_once(monkeypatch: pytest.MonkeyPatch)
 @bug(with_a_dead_address)
 def only_the_first_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_task, "in_turn", lambda found, last: found[:1])
+
+
+@bug(only(growing))
+def memory_is_charged_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_batch, "AHEAD", 1)
+
+
+@bug(only(growing))
+def what_a_growing_batch_pays_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pay(original: Any, self: ProducerBatch, pool: BufferPool, cost: int) -> bool:
+        return bool(original(self, pool, cost) and (self.count % 7 or pool.allocate(1)))
+
+    wrap(monkeypatch, ProducerBatch, "pay", pay)
+
+
+@bug(only(growing_in_small_logs))
+def batches_grow_to_what_their_topic_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchLimits, "most", lambda self, topic, now: NO_LIMIT)
+
+
+@bug(only(growing))
+def records_join_a_batch_that_was_drained(monkeypatch: pytest.MonkeyPatch) -> None:
+    def freeze(original: Any, self: ProducerBatch) -> Any:
+        buffer = original(self)
+        self.buffer = buffer
+        return None if buffer is None else BatchBuffer()
+
+    def take_open(original: Any, self: Any, queue: Any) -> Any:
+        batch = original(self, queue)
+        queue.open = batch if batch.count % 3 else None
+        return batch
+
+    wrap(monkeypatch, ProducerBatch, "freeze", freeze)
+    wrap(monkeypatch, RecordAccumulator, "take_open", take_open)
 
 
 @bug(only(on_slow_lines))

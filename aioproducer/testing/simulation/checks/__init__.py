@@ -4,5 +4,6 @@ ledger.py                  every record, and its outcome
 transactions.py            every transaction, and its end
 invariants.py              the invariants of records
 transaction_invariants.py  the invariants of transactions
+open_batches.py            what holds of open batches during a run
 violations.py              the broken promises
 """

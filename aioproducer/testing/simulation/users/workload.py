@@ -19,6 +19,7 @@ from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.checks.ledger import Entry, Ledger
+from aioproducer.testing.simulation.checks.open_batches import check_open_batches
 from aioproducer.testing.simulation.checks.violations import Violations
 from aioproducer.testing.simulation.faults.faults import EXPIRATION_MS
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
@@ -101,6 +102,7 @@ class Work:
                 self._read_diagnosis()
 
     async def pause(self) -> None:
+        check_open_batches(self._producer, self._violations)
         if self._rests and self._random.random() < 0.3:
             self._rests -= 1
             await asyncio.sleep(self._random.uniform(0.5, 1.5) * self._scenario.expiry)
