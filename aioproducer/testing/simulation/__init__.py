@@ -25,12 +25,13 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     producers.py         the producers of a run
     workload.py          users that send records
     application.py       users that work in transactions
+    unit_work.py         users that work in units
     serializer.py        a serializer that sometimes fails
     interceptor.py       an interceptor that counts
     endings.py           how producers end
     ledger.py            every record, and its outcome
     transactions.py      every transaction, and its end
-    invariants.py, transaction_invariants.py
+    invariants.py, transaction_invariants.py, unit_invariants.py
                          the checks after a run
     leftovers.py         checks that nothing is left on the loop
     log_watch.py         checks the package's log

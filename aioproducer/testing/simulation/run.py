@@ -25,6 +25,7 @@ from aioproducer.testing.simulation.stacks import waiting_tasks
 from aioproducer.testing.simulation.surroundings import Surroundings
 from aioproducer.testing.simulation.transaction_invariants import check_all_ended, check_transactions
 from aioproducer.testing.simulation.transactions import End
+from aioproducer.testing.simulation.unit_invariants import check_units
 from aioproducer.testing.simulation.workload import Work
 
 
@@ -103,6 +104,7 @@ class _Run:
             check_transactions(
                 around.scenario, around.ledger, around.transactions, around.cluster, deleted, around.violations
             )
+            check_units(around.scenario, around.ledger, around.transactions, around.cluster, deleted, around.violations)
             self._acknowledged = sum(entry.acknowledged() for entry in around.ledger.entries)
         except Stuck as stuck:
             around.violations.add(str(stuck), "".join(f"\n  {line}" for line in waiting_tasks(loop)))

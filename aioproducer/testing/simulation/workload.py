@@ -22,6 +22,7 @@ from aioproducer.testing.simulation.faults import EXPIRATION_MS
 from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
 from aioproducer.testing.simulation.scenario import KEYS, LARGE, LARGEST, Scenario, TopicPlan
+from aioproducer.testing.simulation.transactions import Transaction
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.work_plan import WorkPlan
 from aioproducer.types import ProducerRecord
@@ -138,6 +139,12 @@ class Work:
         topic = topic or self._random.choice(self._scenario.topics)
         entry = self._ledger.open(self._number, *self._fields(topic))
         entry.as_it_is = "value_serializer" not in self._scenario.config
+        return entry
+
+    def entry_of(self, transaction: Transaction) -> Entry:
+        """An entry for a record of a unit, which is no open transaction of the producer."""
+        entry = self._entry()
+        entry.transaction = transaction
         return entry
 
     async def _hand_over(self) -> None:
