@@ -28,6 +28,7 @@ DIFFERENCES = {
         "Not in Kafka, where `send` blocks the thread; here `await send(...)` waits, and without `await` the record is "
         "parked."
     ),
+    "transaction.group.window.ms": "Not in Kafka, whose producers have no units of work.",
     "compression.thread.bytes": "Not in Kafka, where the thread that calls `send` compresses.",
     "pipeline": "Not in Kafka, where every batch that is not full waits for linger.ms; with fixed it does here, too.",
     "key.serializer": "A class, an object or a plain callable; not required, because bytes need none.",

@@ -146,6 +146,7 @@ class _Living:
                 units = UnitWork(
                     self._plan, self._around, self._producer, self._work, self.life, self._random, consumed
                 )
+                self._began_at = self._now()  # a transaction of units may be as old as that
                 await units.run()
                 return
             for _ in range(self._plan.transactions):

@@ -55,7 +55,7 @@ class Transaction:
     ended: int = 0
     """The place of a unit in the order of the ends of blocks; 0 if its block raised."""
     cancelled: bool = False
-    """The task of a unit was cancelled."""
+    """The task of a unit was cancelled, or its producer closed."""
     failure: KafkaError | None = None
     """What a unit raised."""
 

@@ -39,8 +39,7 @@ def check_units(
     for unit in of_units(transactions.transactions):
         offset_there = unit.offset is not None and unit.offset in cluster.committed_offsets(unit.group)
         _check_unit(unit, entries[unit], visible, gone, offset_there=offset_there, violations=violations)
-        fenced = transactions.fenced(unit.life, float("inf"))
-        if scenario.calm and not fenced and scenario.users(unit.life.transactional_id) < 2:
+        if scenario.calm and scenario.users(unit.life.transactional_id) < 2:
             _check_calm(scenario, unit, entries[unit], violations)
 
 
@@ -92,7 +91,7 @@ def _check_order(where: str, seen: Iterable[Entry], violations: Violations) -> N
 
 def _check_calm(scenario: Scenario, unit: Transaction, entries: list[Entry], violations: Violations) -> None:
     """Without faults a unit fails only for a reason of its own: another one's record never makes it fail."""
-    if unit.end is End.COMMITTED or unit.commit_requested_at is None or unit.cancelled or unit.life.closing:
+    if unit.end is End.COMMITTED or unit.commit_requested_at is None or unit.cancelled:
         return
     if not any(may_be_too_large(scenario, entry) for entry in entries):
         violations.add("without faults units are committed", f"{unit}: {unit.failure!r}")

@@ -71,6 +71,9 @@ class UnitWork:
         try:
             if not await self._maybe_cancelled(self._block(transaction, entries, made)):
                 await self._look_again(transaction, made)
+        except asyncio.CancelledError:
+            transaction.cancelled = True
+            raise
         except Abandoned:
             transaction.end = End.ABORTED
         except KafkaError as error:
@@ -103,7 +106,8 @@ class UnitWork:
                     entries.append(entry)
                 if random.random() < 0.2:
                     await asyncio.sleep(random.choice((0.0, 0.001)))
-            if random.random() < self._plan.offsets:
+            # Each unit has a partition of its own for that, as long as there are any.
+            if transaction.number < self._consumed[1] and random.random() < self._plan.offsets:
                 await self._send_offsets(unit, transaction)
             if random.random() < self._plan.aborts:
                 raise Abandoned
@@ -112,15 +116,16 @@ class UnitWork:
             around.violations.add("a unit gives the metadata of its records", f"{transaction}: {unit.result()}")
 
     async def _send_offsets(self, unit: Unit[Any, Any], transaction: Transaction) -> None:
-        topic, partitions = self._consumed
+        topic, _ = self._consumed
         transaction.group = self._random.choice(GROUPS)
-        transaction.offset = TopicPartition(topic, transaction.number % partitions)
+        transaction.offset = TopicPartition(topic, transaction.number)
         await unit.send_offsets({transaction.offset: transaction.number}, transaction.group)
         transaction.offset_taken = True
 
     def _failed(self, transaction: Transaction, error: KafkaError, made: list[Unit[Any, Any]]) -> None:
         """The block has raised; raises again what ends the whole life."""
         transaction.failure = error
+        transaction.cancelled = self._life.closing
         if made and made[0].outcome is Outcome.NOT_SENT:
             transaction.end = End.ABORTED
         elif made and made[0].outcome is None:
