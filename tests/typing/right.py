@@ -19,6 +19,7 @@ from aioproducer import (
     KafkaProducer,
     MetricsSnapshot,
     OAuthBearerToken,
+    Outcome,
     PartitionInfo,
     ProducerConfigs,
     ProducerInterceptor,
@@ -27,6 +28,7 @@ from aioproducer import (
     RoundRobinPartitioner,
     TopicPartition,
     TopicPartitions,
+    Unit,
     sync,
     wait_all,
 )

@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(30)]
 
 
 @asynccontextmanager
-async def using(cluster: ScriptedCluster, **config: Any) -> AsyncIterator[KafkaProducer]:
+async def using(cluster: ScriptedCluster, **config: Any) -> AsyncIterator[KafkaProducer[Any, Any]]:
     async with make_producer(cluster.bootstrap_servers, transactional_id="x", **config) as producer:
         await producer.init_transactions()
         yield producer
