@@ -68,7 +68,7 @@ class UnitCommitter:
         self._setbacks = 0
         """Transactions in a row that failed through no unit's fault."""
         self._group_asked: ConsumerGroupMetadata | None = None
-        """The group whose offsets were sent last."""
+        """The group whose offsets are being sent, or were refused."""
         self._began = 0.0
         """When the first unit was put into the transaction."""
 
@@ -155,7 +155,9 @@ class UnitCommitter:
     async def _commit(self) -> None:
         for group, offsets in _merged(self._group.joined):
             self._group_asked = group
-            await self._until_ended(partial(self._calls.send_offsets, offsets, group))
+            # Not again after max.block.ms: coordinators are asked for ever about a topic that does not exist.
+            await self._calls.send_offsets(offsets, group)
+        self._group_asked = None
         await self._until_ended(self._calls.commit)
 
     async def _until_ended(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -220,7 +222,7 @@ class UnitCommitter:
     def _own_errors(self, error: KafkaError) -> dict[UnitMember, DeliveryError]:
         """What units met themselves: with a record, or with offsets that were refused."""
         found: dict[UnitMember, DeliveryError] = {}
-        of_offsets = is_of_offsets(error)
+        of_offsets = self._group_asked is not None and (is_of_offsets(error) or isinstance(error, TimeoutException))
         for member in self._group.joined:
             for delivery in member.deliveries:
                 own = delivery.exception() if delivery.done() else None

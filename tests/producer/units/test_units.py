@@ -146,6 +146,24 @@ async def test_offsets_of_a_member_that_has_left_fail_their_units_alone() -> Non
         assert producer.metrics()["unit-abort-total"] == 1, "nothing that would be refused again is tried"
 
 
+async def test_offsets_of_a_topic_that_does_not_exist_fail_their_unit_alone() -> None:
+    """Coordinators answer that the request may be repeated, so it would hold up all other units for ever."""
+    async with a_cluster() as cluster, using(cluster, max_block_ms=300) as producer:
+
+        async def consume() -> None:
+            async with producer.unit() as unit:
+                await unit.send("t", b"never", partition=0)
+                await unit.send_offsets({TopicPartition("nowhere", 0): 1}, "g")
+
+        failed, written = await asyncio.gather(consume(), write(producer, b"there"), return_exceptions=True)
+        assert isinstance(failed, TimeoutException)
+        assert isinstance(failed, DeliveryError)
+        assert failed.outcome is Outcome.NOT_SENT
+        assert isinstance(written, Unit)
+        await write(producer, b"later")
+        assert committed(cluster) == [b"there", b"later"]
+
+
 async def test_a_fenced_producer_fails_all_units_with_the_truth() -> None:
     async with a_cluster() as cluster, using(cluster) as producer:
         await write(producer, b"first")
