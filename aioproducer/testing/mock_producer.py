@@ -315,6 +315,7 @@ class MockProducer(KafkaProducer[K, V]):
                 metrics,
                 inputs.random,
                 spawn=start_task,
+                taking=lambda: self.errors.strike("send"),
                 placed=self._sent,
             )
         return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane, units)

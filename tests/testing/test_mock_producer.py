@@ -587,6 +587,18 @@ async def test_a_unit_that_is_dropped_is_not_in_the_history() -> None:
         assert (unit.outcome, producer.history, producer.commit_count) == (Outcome.NOT_SENT, [], 0)
 
 
+async def test_a_send_that_is_made_to_fail_is_not_in_the_unit() -> None:
+    async with MockProducer(**TRANSACTIONAL) as producer:
+        await producer.init_transactions()
+        async with producer.unit() as unit:
+            producer.errors.send = RecordTooLargeException("large")
+            with pytest.raises(RecordTooLargeException, match="large"):
+                await unit.send("t", b"1")
+            producer.errors.send = None
+            await unit.send("t", b"2")
+        assert values(producer.history) == [b"2"]
+
+
 async def test_a_commit_that_is_made_to_fail_fails_the_units() -> None:
     async with MockProducer(**TRANSACTIONAL) as producer:
         await producer.init_transactions()

@@ -173,8 +173,7 @@ class UnitCommitter:
                     raise
                 self._expire()
                 if self._group.joined and self._loop.time() >= self._began + self._longest:
-                    for member in self._group.lost():
-                        self._settled(member, DeliveryError.of(error, Outcome.UNKNOWN))
+                    self._fail_joined(error, goes_on=self._transactions.status.goes_on())
 
     async def _settle(self, ends: Iterable[tuple[UnitMember, DeliveryError | None]]) -> None:
         """Reports many ends, giving the loop its turns; all of them are reported even if this task is cancelled."""
@@ -248,9 +247,9 @@ class UnitCommitter:
         self._fail_joined(error)
         self._give_up(error)
 
-    def _fail_joined(self, error: KafkaError) -> None:
-        """The transaction has no known end, or will never be committed."""
-        outcome = Outcome.UNKNOWN if self._transactions.may_be_committed else Outcome.NOT_SENT
+    def _fail_joined(self, error: KafkaError, *, goes_on: bool = False) -> None:
+        """The transaction has no known end, or will never be committed; ``goes_on``: it may still be."""
+        outcome = Outcome.UNKNOWN if goes_on or self._transactions.may_be_committed else Outcome.NOT_SENT
         for member in self._group.lost():
             self._settled(member, DeliveryError.of(error, outcome))
 

@@ -25,7 +25,11 @@ from aioproducer.types import Headers, ProducerRecord
 
 
 class UnitRecords:
-    """Prepares and places the records of units. ``placed(record)`` is called for each that joins a transaction."""
+    """Prepares and places the records of units.
+
+    ``taking()`` is called for each record of ``unit.send``, and may raise; ``placed(record)`` for each that joins a
+    transaction.
+    """
 
     def __init__(
         self,
@@ -35,6 +39,7 @@ class UnitRecords:
         sender: SenderCalls,
         hooks: Hooks,
         admission: Admission,
+        taking: Callable[[], object] | None,
         placed: Callable[[ProducerRecord], object] | None,
     ) -> None:
         self._loop = accumulator.loop
@@ -44,6 +49,7 @@ class UnitRecords:
         self._sender = sender
         self._hooks = hooks
         self._admission = admission
+        self._taking = taking
         self._placed = placed
         self._serializing = asyncio.Lock()
 
@@ -55,6 +61,8 @@ class UnitRecords:
         Waits for serializers, and for metadata at most max.block.ms. Interceptors learn of a record that fails here.
         """
         hooks = self._hooks
+        if self._taking is not None:
+            self._taking()
         if not hooks.intercepts():
             return await self._prepared(given)
         given = hooks.on_send(given)

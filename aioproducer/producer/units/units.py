@@ -44,7 +44,7 @@ OFFSET_COST: Final = 400
 
 
 class Units:
-    """One per transactional producer. ``placed(record)`` is called for each record that joins a transaction."""
+    """One per transactional producer; ``taking`` and ``placed`` are for a mock (``UnitRecords``)."""
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Units:
         random: Random,
         *,
         spawn: Spawn,
+        taking: Callable[[], object] | None = None,
         placed: Callable[[ProducerRecord], object] | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -72,7 +73,7 @@ class Units:
         self._idle: list[asyncio.Future[None]] = []
         self._group = UnitGroup()
         self.memory = UnitMemory(config.buffer_memory)
-        self._records = UnitRecords(config, accumulator, lot, sender, hooks, admission, placed)
+        self._records = UnitRecords(config, accumulator, lot, sender, hooks, admission, taking, placed)
         self._committer = UnitCommitter(
             config,
             self._group,
