@@ -132,7 +132,7 @@ class DeadLetters(Generic[K, V]):
     ) -> None:
         if offsets and not self._in_units:
             raise IllegalArgumentException("offsets are committed with dead letters by transactional producers only")
-        letters = [self._letter(record, error, attempts, origin) for record in records]
+        letters = [self.letter(record, error, attempts=attempts, origin=origin) for record in records]
         try:
             try:
                 await self._deliver(letters, offsets)
@@ -161,13 +161,18 @@ class DeadLetters(Generic[K, V]):
             for group, some in offsets:
                 await unit.send_offsets(some, group)
 
-    def _letter(
+    def letter(
         self,
         record: ProducerRecord[Any, Any],
         error: BaseException,
-        attempts: int | None,
-        origin: tuple[str, int, int] | None,
+        *,
+        attempts: int | None = None,
+        origin: tuple[str, int, int] | None = None,
     ) -> ProducerRecord[Any, Any]:
+        """The dead letter of a record, for a caller that sends it itself; the parameters are those of :meth:`put`.
+
+        Raises ``error`` with a note if there must be none.
+        """
         headers = list(record.headers or ())
         before = dict(headers)
         count = _number(before.get(PREFIX + "attempts")) + 1 if attempts is None else attempts
