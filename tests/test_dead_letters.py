@@ -30,7 +30,7 @@ async def letters(transactional_id: str | None = None, **config: Any) -> AsyncIt
     async with EmbeddedCluster() as cluster:
         cluster.create_topic("small", configs={"max.message.bytes": 500})
         cluster.create_topic("dead")
-        given = {} if transactional_id is None else {"transactional_id": transactional_id}
+        given: dict[str, Any] = {} if transactional_id is None else {"transactional_id": transactional_id}
         producer: KafkaProducer[Any, Any]
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **given, **config) as producer:
             if transactional_id is not None:

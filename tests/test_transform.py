@@ -59,8 +59,8 @@ async def a_transform(
         KafkaProducer(bootstrap_servers=servers, transactional_id=name) as producer,
     ):
         await producer.init_transactions()
-        await consumer.start()
         try:
+            await consumer.start()
             letters = DeadLetters(producer, "dead") if dead else None
             more = {"poll_ms": 50, "max_records": 40, **more}
             yield Transform(consumer, producer, handler, group_id=GROUP, admin=admin, letters=letters, **more)

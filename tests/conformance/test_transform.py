@@ -40,8 +40,8 @@ async def run(kafka: ApacheKafka, name: str) -> None:
         KafkaProducer(bootstrap_servers=servers, transactional_id=f"transform-{name}") as producer,
     ):
         await producer.init_transactions()
-        await consumer.start()
         try:
+            await consumer.start()
             await Transform(consumer, producer, copy, group_id=GROUP, admin=admin, max_records=60).run()
         finally:
             await consumer.stop()
