@@ -1,20 +1,17 @@
-"""Which version of the package this is, and whether it is compiled."""
+"""The version of this package, and whether it is compiled."""
 
 from __future__ import annotations
 
 import logging
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from aioproducer.timing import log_interval
 
 log = logging.getLogger(__name__)
 
-try:
-    __version__ = version("aioproducer")
-except PackageNotFoundError:
-    __version__ = "0+checkout"  # not installed
+__version__ = "0.1.0"
+"""That of pyproject.toml. To read it from the installed metadata would take a tenth of the package's import."""
 
 compiled: Final = (log_interval.__file__ or "").endswith(tuple(EXTENSION_SUFFIXES))
 """All modules that can be compiled are, or none; this takes one that imports next to nothing."""
@@ -23,7 +20,7 @@ _said = False
 
 
 def say_if_interpreted() -> None:
-    """Logs once per process that the package is interpreted, as somebody who measures wants to know."""
+    """Logs once per process that the package is interpreted: measurements depend on that."""
     global _said
     if compiled or _said:
         return

@@ -1,4 +1,4 @@
-"""What plots are drawn with: pieces of SVG, the same for the same figures, and without a library."""
+"""Pieces of SVG for plots: the same for the same figures, and without a library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands that measure aioproducer alone share: two options, and how they run and end."""
+"""Shared by the commands that measure aioproducer alone: two options, and the start and end of a run."""
 
 from __future__ import annotations
 

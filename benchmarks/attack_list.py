@@ -1,4 +1,4 @@
-"""What one client can do to a broker: each attack is a generator that prepares, yields, and attacks."""
+"""Attacks of one client on a broker: each is a generator that prepares, yields, and attacks."""
 
 from __future__ import annotations
 

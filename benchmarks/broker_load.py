@@ -1,4 +1,4 @@
-"""What ``python -m benchmarks broker`` lets loose on brokers, each in a process of its own; answers are JSON."""
+"""The load of ``python -m benchmarks broker``, each in a process of its own; answers are JSON."""
 
 from __future__ import annotations
 

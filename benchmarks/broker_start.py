@@ -1,4 +1,4 @@
-"""How long ``aioproducer broker`` takes to be there, and what memory it takes for that."""
+"""The time and memory that ``aioproducer broker`` needs to start."""
 
 from __future__ import annotations
 

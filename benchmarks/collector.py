@@ -1,4 +1,4 @@
-"""How the garbage collector is set."""
+"""Settings of the garbage collector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes along a curve, and the works that are its points."""
+"""The variable of each curve, and the works that are its points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record costs as work grows: the results, in tables and as a plot.
+"""The cost of a record as work grows: the results, in tables and as a plot.
 
 Along each axis one thing changes and nothing else. On an axis of numbers the growth of a record's cost is given as the
 exponent of the power that fits best: 0 is flat, 1 is in proportion.

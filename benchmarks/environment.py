@@ -1,4 +1,4 @@
-"""Where figures come from: without it they mean nothing."""
+"""The environment of a run: without it its figures mean nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the event loop stood still."""
+"""Measures for how long the event loop stood still."""
 
 from __future__ import annotations
 

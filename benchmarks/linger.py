@@ -19,7 +19,7 @@ from typing import Any
 
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin, NewTopic
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from benchmarks import alone
 from benchmarks.arguments import numbers, positive
 from benchmarks.environment import Environment

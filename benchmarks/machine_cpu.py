@@ -1,4 +1,4 @@
-"""How busy the machine was with anything else while the benchmarks ran: what most often spoils their figures."""
+"""CPU time of other processes during a benchmark: the most frequent cause of wrong figures."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking.parking_lot import TRIAL, ParkingLot
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.types import ProducerRecord
 from benchmarks.arguments import positive
 from benchmarks.inside import parts_of
 from benchmarks.quiet import quiet
@@ -190,9 +191,7 @@ def parked_cost(count: int = 2000) -> int:
             within_serializer=lambda: False,
         )
         for number in range(count):
-            lot.park(
-                ParkedRecord(LOOP, "topic", None, b"value", None, None, None, 100, now=1000.0 + number, max_block=60.0)
-            )
+            lot.park(ParkedRecord(LOOP, ProducerRecord("topic", b"value"), 100, now=1000.0 + number, max_block=60.0))
         return lot
 
     return (traced(lambda: lot_of(count)) - traced(lambda: lot_of(0))) // count

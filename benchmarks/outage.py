@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aioproducer import Delivery, KafkaProducer, ProducerRecord, wait_all
-from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from aioproducer.testing.delivered import delivery_problems
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks import alone
 from benchmarks.arguments import positive
 from benchmarks.environment import Environment

@@ -1,4 +1,4 @@
-"""What is in the records: a file of values, a line each, that every client reads, whatever its language."""
+"""The records' values: a file with a line for each, read by every client, whatever its language."""
 
 from __future__ import annotations
 

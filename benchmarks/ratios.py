@@ -1,4 +1,4 @@
-"""What rounds of figures come to. Only figures of the same round are compared: a machine's speed drifts."""
+"""Summarizes rounds of figures. Only figures of the same round are compared: a machine's speed drifts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people read, as Markdown or as rich's tables on a terminal; and what programs read."""
+"""Reports for people, as Markdown or as rich's tables on a terminal; and for programs."""
 
 from __future__ import annotations
 

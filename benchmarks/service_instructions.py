@@ -1,4 +1,4 @@
-"""How many instructions one process of a FastAPI service needs for a request, on each client.
+"""Counts the instructions that one process of a FastAPI service needs for a request, on each client.
 
 Times of a service swing by a fifth on a shared machine, and what else runs there slows it down. Instructions show which
 part of a request is the client's. The service is some 50 times as slow meanwhile: fewer requests share a batch, so that

@@ -1,4 +1,4 @@
-"""How many requests one process of a FastAPI service answers, on each client in turn."""
+"""Counts the requests that one process of a FastAPI service answers per second, on each client in turn."""
 
 from __future__ import annotations
 

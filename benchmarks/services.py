@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from aioproducer.admin import KafkaAdmin, NewTopic
-from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks import alone
 from benchmarks.arguments import list_of, numbers, positive, some_of
 from benchmarks.callgrind import CallgrindFailed

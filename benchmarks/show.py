@@ -1,5 +1,4 @@
-"""What a command with clients side by side does with its figures, and ``python -m benchmarks report``, which does it
-again with those of a file."""
+"""Shows the figures of clients side by side; ``python -m benchmarks report`` shows those of a file again."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from aioproducer.testing.apache_kafka import ApacheKafka, KafkaUnavailable
-from aioproducer.testing.kafka_libs import fetch_spark_connector
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaUnavailable
+from aioproducer.testing.kafka.kafka_libs import fetch_spark_connector
 from benchmarks import alone
 from benchmarks.alone import Verdict
 from benchmarks.arguments import positive

@@ -1,4 +1,4 @@
-"""What aioproducer is to reach beside the others, and whether it did."""
+"""The targets of aioproducer beside other clients, and whether it meets them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process has used so far."""
+"""The resources that a process has used so far."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from random import Random
 from typing import Any, TypeVar
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Network, NetworkFaults
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
 from benchmarks.far_broker import TOPIC
 

@@ -1,4 +1,4 @@
-"""What clients are given to do. A work is data; how its records are handed over is one of three ways."""
+"""The works that clients are given. A work is data; its records are handed over in one of three ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a partition: send a few records, then read them with the plain partition reader."""
+"""Reads a partition: sends a few records, then reads them with the plain partition reader."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The version of a release is that of the newest heading in CHANGELOG.md; pyproject.toml and the tag must agree.
+"""The version of a release is that of CHANGELOG.md's newest heading; pyproject.toml, package and tag must agree.
 
-python scripts/release.py check            is the changelog well formed, and does pyproject.toml agree with it?
+python scripts/release.py check            is the changelog well formed, and do pyproject.toml and the package agree?
 python scripts/release.py check v0.1.0     and is this what the tag releases?
 python scripts/release.py cut 0.1.0        what is unreleased becomes this version, today
 python scripts/release.py notes v0.1.0     what the changelog says of it
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -104,21 +103,43 @@ def check(changelog: Changelog, version: str, tag: str | None = None) -> None:
         raise Wrong(f"CHANGELOG.md has no heading for {version}: python scripts/release.py cut {version}")
 
 
-def with_version(pyproject: str, version: str) -> str:
-    changed, count = re.subn(r'^version = ".*"$', f'version = "{version}"', pyproject, flags=re.MULTILINE)
-    assert count == 1, "pyproject.toml has one version"
-    return changed
+class Source:
+    """A file with a line that assigns the version to a name."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self._name = name
+        self._line = re.compile(rf'^{name} = "(.*)"$', re.MULTILINE)
+
+    def version(self) -> str:
+        versions = self._line.findall(self.path.read_text("utf-8"))
+        if len(versions) != 1:
+            raise Wrong(f'{self.path.name} has {len(versions)} lines such as {self._name} = "1.2.3", and needs one')
+        return str(versions[0])
+
+    def write(self, version: str) -> None:
+        text = self.path.read_text("utf-8")
+        self.path.write_text(self._line.sub(f'{self._name} = "{version}"', text), "utf-8")
+
+
+PROJECT = Source(ROOT / "pyproject.toml", "version")
+PACKAGE = Source(ROOT / "aioproducer" / "build_info.py", "__version__")
 
 
 def main(command: str, *arguments: str) -> None:
-    changes, project = ROOT / "CHANGELOG.md", ROOT / "pyproject.toml"
+    changes = ROOT / "CHANGELOG.md"
     changelog = Changelog(changes.read_text("utf-8"))
     match command, arguments:
         case "check", ([] | [_]):
-            check(changelog, tomllib.loads(project.read_text("utf-8"))["project"]["version"], *arguments)
+            check(changelog, PROJECT.version(), *arguments)
+            if PACKAGE.version() != PROJECT.version():
+                raise Wrong(
+                    f"aioproducer/build_info.py has version {PACKAGE.version()}, and pyproject.toml {PROJECT.version()}"
+                )
         case "cut", [version]:
             cut = changelog.cut(version, date.today())
-            project.write_text(with_version(project.read_text("utf-8"), version), "utf-8")
+            PROJECT.write(version)
+            PACKAGE.write(version)
             changes.write_text(cut, "utf-8")
         case "notes", [tag]:
             print(changelog.notes(tag.removeprefix("v")))

@@ -1,4 +1,4 @@
-"""What every test shares: which tests are run where, and how hard hypothesis tries."""
+"""Settings of all tests: the marker ``once``, and the effort of Hypothesis."""
 
 from __future__ import annotations
 

@@ -24,10 +24,7 @@ asyncio.run(main())
 
 
 def test_the_version_is_that_of_the_installed_package() -> None:
-    try:
-        assert aioproducer.__version__ == importlib.metadata.version("aioproducer")
-    except importlib.metadata.PackageNotFoundError:
-        assert aioproducer.__version__ == "0+checkout"
+    assert aioproducer.__version__ == importlib.metadata.version("aioproducer")
 
 
 def test_whether_it_is_compiled() -> None:

@@ -1,5 +1,5 @@
-"""What is around the producer, cancelled wherever it waits: the admin client, the reader, the embedded cluster, and the
-class that takes the place of aiokafka's."""
+"""Cancels the producer's surroundings wherever they wait: the admin client, the reader, the embedded cluster, and the
+drop-in class for aiokafka's."""
 
 from __future__ import annotations
 

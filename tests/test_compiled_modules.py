@@ -1,4 +1,4 @@
-"""What must not be written in a module that mypyc compiles."""
+"""Constructs that are forbidden in modules that mypyc compiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers know of configs is what the tables have: tests/scripts/test_configuration.py compares the text."""
+"""Type checkers know the configs in the tables: tests/scripts/test_configuration.py compares the text."""
 
 from __future__ import annotations
 

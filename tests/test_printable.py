@@ -21,7 +21,7 @@ from aioproducer.printable import MOST, printable
         ("\ud800", r"\ud800"),
     ],
 )
-def test_what_breaks_lines_or_commands_a_terminal_is_escaped(text: str, shown: str) -> None:
+def test_line_breaks_and_terminal_commands_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 

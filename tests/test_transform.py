@@ -15,7 +15,7 @@ from aioproducer.admin import KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.dead_letters import DeadLetters
 from aioproducer.errors import IllegalArgumentException, ProducerFencedException
-from aioproducer.testing.simulation.transaction_invariants import read_committed
+from aioproducer.testing.simulation.checks.transaction_invariants import read_committed
 from aioproducer.transform import Output, Transform
 
 PARTITIONS = 3

@@ -1,4 +1,4 @@
-"""How the calls of the admin client reach the brokers."""
+"""Sends the admin client's requests to the right brokers, and retries them."""
 
 from __future__ import annotations
 

@@ -40,14 +40,12 @@ async def committed_offsets(
     client: KafkaClient,
     coordinators: Coordinators,
     group: str,
-    partitions: Iterable[TopicPartition],
+    partitions: Iterable[TopicPartition] | None,
     *,
     require_stable: bool,
 ) -> dict[TopicPartition, OffsetAndMetadata | None]:
     """One attempt. Raises the coordinator's error; the next attempt then looks for the coordinator again."""
-    wanted: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        wanted.setdefault(topic, []).append(partition)
+    wanted = None if partitions is None else _by_topic(partitions)
     node = await coordinators.find(GROUP, group)
     try:
         answer = await _ask(client, node, group, wanted, require_stable)
@@ -57,6 +55,13 @@ async def committed_offsets(
         if error.code is not ErrorCode.UNSTABLE_OFFSET_COMMIT:
             coordinators.forget(GROUP, group)
         raise
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        found.setdefault(topic, []).append(partition)
+    return found
 
 
 def _committed(
@@ -71,10 +76,12 @@ def _committed(
 
 
 async def _ask(
-    client: KafkaClient, node: int, group: str, wanted: dict[str, list[int]], require_stable: bool
+    client: KafkaClient, node: int, group: str, wanted: dict[str, list[int]] | None, require_stable: bool
 ) -> OffsetFetchResponse | OffsetFetchResponseGroup:
     try:
-        topics = [OffsetFetchRequestTopics(name, partition_indexes=indexes) for name, indexes in wanted.items()]
+        topics = None
+        if wanted is not None:
+            topics = [OffsetFetchRequestTopics(name, partition_indexes=indexes) for name, indexes in wanted.items()]
         request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup(group, topics=topics)], require_stable=require_stable
         )
@@ -82,7 +89,9 @@ async def _ask(
         (answer,) = response.groups
         return answer
     except UnsupportedVersionException:  # a broker before 3.0
-        of_one = [OffsetFetchRequestTopic(name, indexes) for name, indexes in wanted.items()]
+        of_one = None
+        if wanted is not None:
+            of_one = [OffsetFetchRequestTopic(name, indexes) for name, indexes in wanted.items()]
         request = OffsetFetchRequest(group, of_one, require_stable=require_stable)
         return await client.request(request, OffsetFetchResponse, node_id=node, at_most=_LAST_WITH_ONE_GROUP)
 

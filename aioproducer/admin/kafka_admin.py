@@ -131,9 +131,9 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
         return await self._offset_calls.list_groups(without_members=without_members)
 
     async def list_consumer_group_offsets(
-        self, group: str, partitions: Iterable[TopicPartition], *, require_stable: bool = False
+        self, group: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What a group has committed for these partitions; None where it has committed nothing.
+        """What a group has committed for these partitions, or for all; None where it has committed nothing.
 
         With ``require_stable`` the call waits until no open transaction has offsets to commit there (KIP-447).
         """

@@ -64,9 +64,9 @@ class OffsetCalls:
         )
 
     async def list_consumer_group_offsets(
-        self, group: str, partitions: Iterable[TopicPartition], *, require_stable: bool
+        self, group: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        wanted = list(partitions)
+        wanted = None if partitions is None else list(partitions)
         return await self._requests.ask_coordinators(
             f"reading the offsets of group {group!r}",
             lambda client, coordinators: committed_offsets(

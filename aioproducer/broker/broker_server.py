@@ -42,7 +42,7 @@ class BrokerServer:
         listen: Listen,
         host: str,
         on_listeners: Callable[[], object] = lambda: None,
-        on_fatal: Callable[[FatalExitError], object] | None = None,
+        on_fatal: Callable[[FatalExitError], object] = lambda error: None,
     ) -> None:
         """``host`` is the host of listeners whose config names none. ``on_listeners`` is called when listeners or their
         advertised addresses have changed. ``on_fatal`` is called with the error when a handler raises a
@@ -68,18 +68,19 @@ class BrokerServer:
             listen=listen,
             random=context.state.random,
             scram_credentials=context.state.scram_credentials,
+            on_complete=self._completed,
         )
         self.handlers = KafkaRequestHandlerPool(
-            f"data-plane-kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
+            f"data-plane-kafka-request-handler-{context.node_id}",
+            self.sockets.requests,
+            apis,
+            context.clock,
+            on_fatal,
         )
-        self.handlers.on_fatal = on_fatal
-        for purgatory in context.purgatories:
-            purgatory.on_fatal = self.handlers.fatal
         self.listeners = ListenerChanges(
             context.node_id, host, self.sockets, self.gate, context.clock, on_change=on_listeners
         )
         self.request_metrics = RequestMetrics()
-        self.sockets.requests.on_complete = self._completed
 
     async def open(self, end_points: Collection[EndPoint]) -> dict[str, EndPoint]:
         """Opens the ports of its listeners, and returns their addresses. No client is admitted yet.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -32,6 +32,7 @@ from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.log.batch_scanner import BatchScanner
 from aioproducer.broker.network.listening_socket import Listen, listen
 from aioproducer.broker.purgatory.purgatories import Purgatories
+from aioproducer.broker.purgatory.purgatory import raise_fatal
 from aioproducer.broker.quotas.quota_managers import QuotaManagers
 from aioproducer.broker.requests.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.requests.fatal_exit_error import FatalExitError
@@ -86,8 +87,8 @@ class EmbeddedCluster(ClusterContents):
 
     The cluster is simpler than Kafka in these ways: all replicas of a partition share one log, so replication costs
     nothing, and lags only on request (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records.
-    Topics are created, leaders move and transactions end at once. The file of each API, under ``handlers/``, lists
-    further simplifications.
+    Topics are created, leaders move and transactions end at once, except transactions of more than 500 partitions. The
+    file of each API, under ``handlers/``, lists further simplifications.
     """
 
     def __init__(
@@ -234,7 +235,7 @@ class EmbeddedCluster(ClusterContents):
         if node_id in self._servers:
             raise IllegalStateException(f"node {node_id} is running")
         await self._open_storage()
-        context = self._context(node_id)
+        context = self._context(node_id, on_fatal=lambda error: server.handlers.fatal(error))
         apis: RequestHandler = KafkaApis(context, self._newest_versions)
         if self._storage is not None:
             apis = self._storage.durable(apis)
@@ -299,7 +300,7 @@ class EmbeddedCluster(ClusterContents):
         for server in tuple(self._servers.values()):
             await server.settled()
 
-    def _context(self, node_id: int) -> BrokerContext:
+    def _context(self, node_id: int, on_fatal: Callable[[FatalExitError], object] = raise_fatal) -> BrokerContext:
         threads = BackgroundThreads(
             f"aioproducer-background-{node_id}", self._state.configs.broker(node_id).background_threads
         )
@@ -309,7 +310,7 @@ class EmbeddedCluster(ClusterContents):
             self._clock,
             self._transactions,
             self._groups,
-            Purgatories(self._clock, self._state.config),
+            Purgatories(self._clock, self._state.config, on_fatal),
             threads,
             LongWork(self._clock, threads),
             RequestOrder(),

@@ -55,9 +55,11 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.security.sasl_server_authenticator import Admission
+from aioproducer.errors import SchemaException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
 from aioproducer.protocol.codec import Decoding, decode_prefix
+from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.schema import Response, Versions
 
 MAX_ELEMENTS = 20_000
@@ -67,6 +69,9 @@ for 10,000 partitions to create at once."""
 LARGE = 16 * 1024
 """Bytes of a body beyond which a request other than Produce is decoded in slices. Most of a large Produce request is
 records, which are not looked at."""
+
+PRODUCE_AT_ONCE = 250
+"""Topics and partitions beyond which a Produce request is decoded in slices."""
 
 
 class Api(NamedTuple):
@@ -164,10 +169,11 @@ class KafkaApis:
             self._api_versions.handle(request, frame, body_at)
             return
         api = APIS[header.api_key]
-        if header.api_key != ApiKey.PRODUCE and (
-            len(frame) - body_at > LARGE or self._context.order.is_busy(request.connection)
-        ):
-            self._handle_in_order(request, api, frame, body_at)
+        if header.api_key == ApiKey.PRODUCE:
+            self._handle_produce(request, api, frame, body_at)
+            return
+        if len(frame) - body_at > LARGE or self._context.order.is_busy(request.connection):
+            self._handle_in_order(request, api, _decode(request, frame, body_at), needed=api.changes)
             return
         # Bytes after the end are ignored, as in Kafka: librdkafka sends some with Metadata.
         message, _ = decode_prefix(_REQUESTS[header.api_key], header.api_version, frame, body_at, MAX_ELEMENTS)
@@ -177,12 +183,23 @@ class KafkaApis:
         elif response is not None:
             self._context.long_work.run(request, response, needed=api.changes)
 
-    def _handle_in_order(self, request: Request, api: Api, frame: bytes | memoryview, body_at: int) -> None:
+    def _handle_produce(self, request: Request, api: Api, frame: bytes | memoryview, body_at: int) -> None:
+        header = request.header
+        try:
+            message, _ = decode_prefix(ProduceRequest, header.api_version, frame, body_at, PRODUCE_AT_ONCE)
+        except SchemaException:  # too many elements, or it is found again
+            # A client that has disconnected may have sent it with acks=0.
+            self._handle_in_order(request, api, _decode_produce(request, frame, body_at), needed=True)
+            return
+        response = produce.handle(self._context, request, message)
+        if response is not None:
+            request.respond(response)
+
+    def _handle_in_order(self, request: Request, api: Api, decoding: Steps[Any], *, needed: bool) -> None:
         request.hold()
-        message = _decode(request, frame, body_at)
-        steps = self._steps(request, api, message)
+        steps = self._steps(request, api, decoding)
         run = self._context.long_work.run_large
-        self._context.order.run(request, partial(run, request, steps, needed=api.changes))
+        self._context.order.run(request, partial(run, request, steps, needed=needed))
 
     def _steps(self, request: Request, api: Api, decoding: Steps[Any]) -> Steps[Response | None]:
         try:
@@ -209,10 +226,26 @@ class KafkaApis:
         return False
 
 
-def _decode(request: Request, frame: bytes | memoryview, body_at: int) -> Steps[Any]:
+def _decoding(request: Request, frame: bytes | memoryview, body_at: int) -> Decoding:
     header = request.header
+    return Decoding(_REQUESTS[header.api_key], header.api_version, frame, body_at, MAX_ELEMENTS, is_prefix=True)
+
+
+def _decode_produce(request: Request, frame: bytes | memoryview, body_at: int) -> Steps[Any]:
+    """Unless this fails, the memory is released when the batches are appended."""
     try:
-        decoding = Decoding(_REQUESTS[header.api_key], header.api_version, frame, body_at, MAX_ELEMENTS, is_prefix=True)
+        decoding = _decoding(request, frame, body_at)
+        while not decoding.step():
+            yield
+    except BaseException:
+        request.release()
+        raise
+    return decoding.message
+
+
+def _decode(request: Request, frame: bytes | memoryview, body_at: int) -> Steps[Any]:
+    try:
+        decoding = _decoding(request, frame, body_at)
         while not decoding.step():
             yield
         return decoding.message

@@ -1,32 +1,19 @@
 """The command line: ``aioproducer``, the same as ``python -m aioproducer``. It uses only the public package.
 
     app.py           all commands
-    demo.py          aioproducer demo
-    proof.py         proves that what was read is what was sent
-    flights.csv.xz   what demo sends
-    send.py          aioproducer send
-    formats.py       lines, NDJSON, CSV: from bytes to records
-    failed_file.py   keeps records that were not delivered, to be sent again
-    stall.py         says what the producer waits for
-    read.py          aioproducer read
-    start.py         where reading begins: --from
-    line_output.py   writes lines to standard output, in a thread
-    topics.py        aioproducer topics
-    broker.py        aioproducer broker
-    collector.py     when Python's garbage collector runs in the broker
-    references.py    ${env:NAME} and ${file:PATH:KEY} in the values of configs
-    perf.py          aioproducer perf
-    perf_stats.py    what perf counts, and the lines it prints
-    perf_payload.py  what perf sends
-    audit.py         aioproducer audit
-    spark.py         aioproducer spark
+    commands/        each command, with its own parts
+    flights.csv.xz   the records of aioproducer demo
 
     options.py       options that commands share, and the configs they make
+    references.py    ${env:NAME} and ${file:PATH:KEY} in the values of configs
     running.py       a command's event loop, Ctrl-C, and errors as plain lines
-    terminal.py      what people see: progress, tables, warnings
+    terminal.py      prints for people: progress, tables, warnings
     log_lines.py     writes log lines to standard error, in a thread
     byte_source.py   a file or standard input, read by a thread
-    sending.py       sends records, and counts what became of them
+    formats.py       lines, NDJSON, CSV: from bytes to records
+    sending.py       sends records, and counts their outcomes
+    failed_file.py   keeps records that were not delivered, to be sent again
+    stall.py         says what the producer waits for
     report.py        the closing lines
 
 Exit status: 0 if everything was done (every record delivered), 1 if something was not, 2 for a wrong command line or

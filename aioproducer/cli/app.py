@@ -13,49 +13,49 @@ _ON_TERMINAL = sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def _audit(app: typer.Typer) -> None:
-    from aioproducer.cli.audit import audit
+    from aioproducer.cli.commands.audit import audit
 
     app.command("audit")(audit)
 
 
 def _broker(app: typer.Typer) -> None:
-    from aioproducer.cli.broker import broker
+    from aioproducer.cli.commands.broker import broker
 
     app.command("broker")(broker)
 
 
 def _demo(app: typer.Typer) -> None:
-    from aioproducer.cli.demo import demo
+    from aioproducer.cli.commands.demo import demo
 
     app.command("demo")(demo)
 
 
 def _perf(app: typer.Typer) -> None:
-    from aioproducer.cli.perf import PerfCommand, perf
+    from aioproducer.cli.commands.perf import PerfCommand, perf
 
     app.command("perf", cls=PerfCommand)(perf)
 
 
 def _read(app: typer.Typer) -> None:
-    from aioproducer.cli.read import read
+    from aioproducer.cli.commands.read import read
 
     app.command("read")(read)
 
 
 def _send(app: typer.Typer) -> None:
-    from aioproducer.cli.send import send
+    from aioproducer.cli.commands.send import send
 
     app.command("send")(send)
 
 
 def _spark(app: typer.Typer) -> None:
-    from aioproducer.cli.spark import app as spark
+    from aioproducer.cli.commands.spark import app as spark
 
     app.add_typer(spark, name="spark")
 
 
 def _topics(app: typer.Typer) -> None:
-    from aioproducer.cli.topics import app as topics
+    from aioproducer.cli.commands.topics import app as topics
 
     app.add_typer(topics, name="topics")
 

@@ -1,4 +1,4 @@
-"""What people see: results on standard output, everything else on standard error.
+"""Prints for people: results on standard output, everything else on standard error.
 
 On a terminal there are progress bars, tables and colours; elsewhere plain lines without frames, and tables as
 tab-separated values. rich is imported when there is something to draw.

@@ -123,7 +123,7 @@ _OF_OTHER_CLIENTS = {
     "ssl.keyfile": "ssl.keystore.location",
     "ssl.password": "ssl.key.password",
 }
-"""What librdkafka and kafka-python call configs of security, which nobody should be told to remove."""
+"""Names that librdkafka and kafka-python have for security configs; no message may advise removing these."""
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""What configs such as ``value.serializer`` may be: an object, a class to make one from, or the name of either.
+"""Configs that name code, such as ``value.serializer``: an object, a class to make one from, or the name of either.
 
 A name is an import path, ``package.module.Name`` or ``package.module:Name``. The names of Kafka's own classes mean the
 same classes here, so a ``.properties`` file works as it is.
@@ -6,7 +6,6 @@ same classes here, so a ``.properties`` file works as it is.
 
 from __future__ import annotations
 
-import inspect
 import pkgutil
 from collections.abc import Mapping
 from typing import Any, Final
@@ -61,10 +60,3 @@ def made(plugin: Any, *, config: str) -> Any:
             name=config,
             value=plugin,
         ) from error
-
-
-def is_async(function: object) -> bool:
-    """Whether it is a coroutine function, or an object that is called like one."""
-    return inspect.iscoroutinefunction(function) or (
-        callable(function) and inspect.iscoroutinefunction(type(function).__call__)
-    )

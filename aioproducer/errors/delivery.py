@@ -1,4 +1,4 @@
-"""What ends a delivery: any error, with what is known of the record."""
+"""``DeliveryError``: mixed into the error that ends a delivery, with what is known of the record."""
 
 from __future__ import annotations
 

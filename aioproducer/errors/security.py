@@ -1,4 +1,4 @@
-"""Who may not connect, and what a client may not do."""
+"""Errors of authentication and authorization."""
 
 from __future__ import annotations
 

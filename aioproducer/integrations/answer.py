@@ -1,4 +1,4 @@
-"""What an HTTP service answers when a record could not be sent.
+"""The HTTP answer of a service whose record could not be sent.
 
 | status | when |
 |---|---|

@@ -1,4 +1,4 @@
-"""What a client counts and measures, in Kafka's names. Knows no event loop and no network: callers pass ``now``.
+"""A client's metrics, under Kafka's names. They know no event loop and no network: callers pass ``now``.
 
 Hooks record once per batch, request or answer, never per record; everything else is computed when read.
 

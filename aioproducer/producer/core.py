@@ -1,4 +1,4 @@
-"""What a started producer consists of; the face for threads, the mock and the Spark sink share it."""
+"""The parts of a started producer. The producer for threads, the mock and the Spark sink share them."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ from aioproducer.producer.producer_type import ProducerType
 from aioproducer.producer.record_calls import RecordCalls
 from aioproducer.producer.transactions.timed_transactions import TimedTransactions
 from aioproducer.producer.units.unit import Unit
+from aioproducer.protocol.text_check import check_topic
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.serializers import SerializerLike
 from aioproducer.tasks.cancelled_scopes import completed_in_cancelled_scopes
@@ -304,6 +305,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
+        check_topic(topic)
         self._affinity.check()
         return await self._core.sender.partitions_for(topic)
 
@@ -313,8 +315,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         Changes nothing. Its cost is proportional to the number of batches that have not ended: not for the hot path.
         """
         self._affinity.check()
-        if not topic:
-            raise IllegalArgumentException("the topic is empty")
+        check_topic(topic)
         given: object = partition
         if not isinstance(given, int) or given < 0:
             raise IllegalArgumentException(f"partition is {partition!r}; it must be an int from 0 on")
@@ -477,9 +478,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     def _bulk_send(self, topic: str, *, serialize: bool = True) -> BulkSend:
         """What carries out one bulk call; IllegalStateException if no call may be made here and now."""
-        given: object = topic
-        if not isinstance(given, str) or not given:
-            raise IllegalArgumentException(f"the topic is {topic!r:.100}; it must be the name of one")
+        check_topic(topic)
         self._affinity.check()
         core = self._core
         core.admission.check_open()

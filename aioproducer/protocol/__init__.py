@@ -14,6 +14,7 @@
     frame_reader.py    cuts a byte stream into frames
     produce_answer.py  a faster reader for the many answers to Produce
     big_endian.py      reads numbers
+    text_check.py      refuses texts of users that no request can have
 
 Adding a message
     1. Find ``common/message/<Name>Request.json`` and ``<Name>Response.json`` inside the kafka-clients jar.

@@ -1,4 +1,4 @@
-"""Who a client is: credentials and TLS.
+"""Credentials and TLS: a client's identity.
 
 sasl.py            the mechanisms
 credentials.py, jaas.py, password.py   what a client logs in with

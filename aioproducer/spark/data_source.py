@@ -1,4 +1,4 @@
-"""What Spark calls when a user names the format."""
+"""The data source: the class that Spark calls when a user names the format."""
 
 from __future__ import annotations
 

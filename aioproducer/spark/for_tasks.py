@@ -1,4 +1,4 @@
-"""What the driver sends to its tasks."""
+"""Objects that the driver sends to its tasks."""
 
 from __future__ import annotations
 

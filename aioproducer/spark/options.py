@@ -1,4 +1,4 @@
-"""What the options of source and sink have in common: configs with the prefix ``kafka.``, names, numbers, choices.
+"""Options that source and sink share: configs with the prefix ``kafka.``, names, numbers, choices.
 
 Spark's options ignore case: they are looked up, and shown, by their names in lower case.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from aioproducer.errors import IllegalArgumentException
+from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.spark.exactly_once.epoch_commit import abort_epoch, commit_epoch
 from aioproducer.spark.exactly_once.prepared import Outcome, prepared_of
 from aioproducer.spark.exactly_once.write_once import write_once
@@ -72,9 +72,16 @@ class SinkWrite:
 
     def commit(self, messages: Iterable[Written | None]) -> None:
         """Runs on the driver when all tasks have succeeded: the rows of all of them become readable."""
-        if (given := _outcomes(messages)) is not None:
-            task, outcomes = given
-            _run(commit_epoch(self.options, task.write, task.epoch, outcomes))
+        all_given = list(messages)
+        if not self.options.exactly_once:
+            return
+        if None in all_given or (given := _outcomes(all_given)) is None:
+            raise IllegalStateException(
+                f"Spark has handed over {all_given}, and must hand over what each task of the epoch has reported; "
+                "nothing was committed"
+            )
+        task, outcomes = given
+        _run(commit_epoch(self.options, task.write, task.epoch, outcomes))
 
     def abort(self, messages: Iterable[Written | None]) -> None:
         """Runs on the driver when a task has failed for good, or ``commit`` has; knows of those that succeeded."""

@@ -11,24 +11,10 @@ used. The files:
 
     threaded_cluster.py  the embedded cluster in its own thread
     pytest_broker.py     the pytest fixtures of the embedded cluster
-    fault_script.py      scripts of faults
-    fault_rule.py        when a rule applies, and what it has hit
-    request_rule.py      the effects of rules
-    message_entries.py   the topics and partitions in a message
-    mock_producer.py     the mock
-    mock_sender.py       its Sender
-    mock_transactions.py its transactions
-    mock_errors.py       the errors that its calls raise
-    sync_mock_producer.py
-                         the mock for threads
-    apache_kafka.py      a cluster of real Kafka
+    faults/              scripts of faults
+    mock/                producers without brokers
+    kafka/               clusters of real Kafka, and its tools
     pytest_kafka.py      pytest fixtures of real Kafka
-    kafka_node.py        one node of the cluster
-    kafka_libs.py        the jars of Kafka, and the Java for them
-    kafka_jvm.py         command lines of JVMs
-    kafka_tools.py       Kafka's command line tools
-    kafka_tool_run.py    one run of a tool
-    kafka_output.py      parses the output of the tools
     keycloak.py          a real identity provider
     process_guard.py     child processes that cannot outlive this one
     delivered.py         checks that every record was delivered once and in order
@@ -46,23 +32,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aioproducer.error_code import ErrorCode
     from aioproducer.protocol.api_key import ApiKey
-    from aioproducer.testing.fault_rule import FaultRule, FaultScriptError, Hit
-    from aioproducer.testing.fault_script import FaultScript
-    from aioproducer.testing.mock_errors import MockErrors
-    from aioproducer.testing.mock_producer import MockProducer
-    from aioproducer.testing.sync_mock_producer import SyncMockProducer
+    from aioproducer.testing.faults.fault_rule import FaultRule, FaultScriptError, Hit
+    from aioproducer.testing.faults.fault_script import FaultScript
+    from aioproducer.testing.mock.mock_errors import MockErrors
+    from aioproducer.testing.mock.mock_producer import MockProducer
+    from aioproducer.testing.mock.sync_mock_producer import SyncMockProducer
     from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 _HOMES = {
     "ApiKey": "aioproducer.protocol.api_key",
     "ErrorCode": "aioproducer.error_code",
-    "FaultRule": "aioproducer.testing.fault_rule",
-    "FaultScript": "aioproducer.testing.fault_script",
-    "FaultScriptError": "aioproducer.testing.fault_rule",
-    "Hit": "aioproducer.testing.fault_rule",
-    "MockErrors": "aioproducer.testing.mock_errors",
-    "MockProducer": "aioproducer.testing.mock_producer",
-    "SyncMockProducer": "aioproducer.testing.sync_mock_producer",
+    "FaultRule": "aioproducer.testing.faults.fault_rule",
+    "FaultScript": "aioproducer.testing.faults.fault_script",
+    "FaultScriptError": "aioproducer.testing.faults.fault_rule",
+    "Hit": "aioproducer.testing.faults.fault_rule",
+    "MockErrors": "aioproducer.testing.mock.mock_errors",
+    "MockProducer": "aioproducer.testing.mock.mock_producer",
+    "SyncMockProducer": "aioproducer.testing.mock.sync_mock_producer",
     "ThreadedCluster": "aioproducer.testing.threaded_cluster",
 }
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from aioproducer.record_metadata import RecordMetadata
-from aioproducer.testing.kafka_output import ConsumedRecord
+from aioproducer.testing.kafka.kafka_output import ConsumedRecord
 from aioproducer.types import ProducerRecord, TimestampType, TopicPartition
 
 Content = tuple[str, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]

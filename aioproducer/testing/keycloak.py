@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from aioproducer.testing.kafka_libs import KafkaFailed, KafkaUnavailable, cache_directory, find_java
+from aioproducer.testing.kafka.kafka_libs import KafkaFailed, KafkaUnavailable, cache_directory, find_java
 from aioproducer.testing.process_guard import ProcessGuard
 
 VERSION: Final = "26.4.0"

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from aioproducer.testing.apache_kafka import ApacheKafka
-from aioproducer.testing.kafka_libs import DEFAULT_VERSION, KafkaUnavailable, fetch_kafka, find_java
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.kafka_libs import DEFAULT_VERSION, KafkaUnavailable, fetch_kafka, find_java
 
 
 def require_kafka(version: str = DEFAULT_VERSION) -> None:

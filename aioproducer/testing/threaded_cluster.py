@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.records.record import Record
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 from aioproducer.types import TopicPartition
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Where time comes from: the broker's, and the stamps of records.
+"""The sources of time: the broker's clock, and the stamps of records.
 
 ``now`` is always a parameter of a rule, never read inside one; the shells read it. Clients take only ``time_ms`` from
 here: what they wait for is in the time of their event loop (``loop_clock.py``).

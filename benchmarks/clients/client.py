@@ -1,4 +1,4 @@
-"""What the benchmarks want of a client: that it says what it is, and measures itself at a run.
+"""The interface of a benchmarked client: it describes itself, and measures itself during a run.
 
 A client measures itself in a process of its own. One that is a Python library is a ``PythonClient``: it says how it
 starts, closes and hands records over, in the way its users would do it, so that nothing stands between the clock and

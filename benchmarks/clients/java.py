@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from resource import RUSAGE_CHILDREN
 
-from aioproducer.testing.kafka_libs import DEFAULT_VERSION, KafkaUnavailable, fetch_kafka, find_java
-from aioproducer.testing.kafka_tools import PERFORMANCE, KafkaTools
+from aioproducer.testing.kafka.kafka_libs import DEFAULT_VERSION, KafkaUnavailable, fetch_kafka, find_java
+from aioproducer.testing.kafka.kafka_tools import PERFORMANCE, KafkaTools
 from benchmarks.clients.client import Client, Missing
 from benchmarks.run import Measurement, Run
 from benchmarks.usage import cpu_seconds, peak_rss_of_children

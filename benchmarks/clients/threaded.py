@@ -1,4 +1,4 @@
-"""What the clients have in common that have a thread of their own."""
+"""Shared by the clients that have a thread of their own."""
 
 from __future__ import annotations
 

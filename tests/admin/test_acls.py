@@ -17,7 +17,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ClusterAuthorizationException, InvalidRequestException, SecurityDisabledException
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 from tests.admin.clusters import QUICK
 
 CONFIGS = {

@@ -11,7 +11,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import GroupAuthorizationException, TimeoutException, UnsupportedVersionException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 from tests.admin.clusters import QUICK
 from tests.broker.raw_client import RawClient
 
@@ -49,6 +49,8 @@ async def admin(cluster: EmbeddedCluster) -> AsyncIterator[KafkaAdmin]:
 async def test_what_was_committed_and_what_was_not(admin: KafkaAdmin) -> None:
     assert await admin.list_consumer_group_offsets("g", [T0, T1]) == {T0: COMMITTED, T1: None}
     assert await admin.list_consumer_group_offsets("nobody", [T1], require_stable=True) == {T1: None}
+    assert await admin.list_consumer_group_offsets("g") == {T0: COMMITTED}, "of all partitions"
+    assert await admin.list_consumer_group_offsets("nobody") == {}
 
 
 @pytest.mark.parametrize("newest", [7, 8, 10])
@@ -58,6 +60,7 @@ async def test_stable_offsets_in_every_version_that_has_them(newest: int) -> Non
         await commit(cluster)
         async with KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers, **QUICK) as admin:
             assert await admin.list_consumer_group_offsets("g", [T0], require_stable=True) == {T0: COMMITTED}
+            assert await admin.list_consumer_group_offsets("g") == {T0: COMMITTED}
 
 
 async def test_stable_offsets_need_a_newer_broker() -> None:

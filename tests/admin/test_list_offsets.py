@@ -19,7 +19,7 @@ from aioproducer.errors import (
     UnknownTopicOrPartitionException,
 )
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 from aioproducer.testing.simulation.listening import listen_on_network
 from tests.admin.clusters import QUICK
 from tests.support.virtual_time import World, virtual

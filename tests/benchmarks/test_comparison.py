@@ -100,7 +100,7 @@ def test_latency_and_stall_are_in_milliseconds_where_they_were_measured() -> Non
     assert not set(names) & set(a_case(measured("ours", 1, 1.0)).summary("ours")[0].figures)
 
 
-def test_who_loses_records_is_not_called_fast() -> None:
+def test_a_client_that_loses_records_gets_no_figures() -> None:
     case = a_case(
         measured("ours", 1, 1.0),
         measured("theirs", 1, 0.001, problem="900 of 1,000 records are not in the log"),

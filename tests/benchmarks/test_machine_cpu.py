@@ -1,4 +1,4 @@
-"""What counts as the benchmarks' own CPU time."""
+"""The benchmarks' own CPU time, apart from that of other processes."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def report(**costs: list[float]) -> Report:
     return Report(ENVIRONMENT, partitions, 1, figures, [Refresh(number, 1, 3.0, 4.0) for number in partitions])
 
 
-def test_what_becomes_dearer_with_more_partitions_is_a_problem() -> None:
+def test_a_cost_that_grows_with_partitions_is_a_problem() -> None:
     assert report().problems() == []
     assert report(every=[9.0, 3.0, 4.5]).growth("every") == 1.5  # one partition alone is dearer: that is no growth
     assert report(every=[9.0, 3.0, 4.5]).problems() == []

@@ -1,4 +1,4 @@
-"""What the speed of a service comes to, and each client once, small."""
+"""The speed of a service, computed; and a small run of each client."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.apache_kafka import ApacheKafka, KafkaTools, KafkaUnavailable, fetch_kafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaTools, KafkaUnavailable, fetch_kafka
 from aioproducer.testing.pytest_kafka import running_kafka
 
 from .kafka_comparison import ComparedBroker

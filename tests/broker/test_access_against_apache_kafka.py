@@ -1,5 +1,5 @@
-"""What clients may do on the embedded broker and on Apache Kafka, both with Kafka's StandardAuthorizer: request by
-request, as a user to whom ACLs are granted bit by bit (see ``kafka_comparison.py``)."""
+"""Permissions on the embedded broker and on Apache Kafka, both with Kafka's StandardAuthorizer: request by request,
+as a user to whom ACLs are granted bit by bit (see ``kafka_comparison.py``)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ from aioproducer.protocol.messages.txn_offset_commit import (
 )
 from aioproducer.protocol.schema import Request
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
 
 from .batches import make_batch

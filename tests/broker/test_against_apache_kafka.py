@@ -511,11 +511,12 @@ NOT_COMPARED = {
     "group.max.size",
     "super.users",
     "allow.everyone.if.no.acl.found",
+    "socket.listen.backlog.size",
 }
 """The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. Kafka has neither
 the third nor the fifth, and no default for the fourth. The listeners of the two are not the same. Kafka's
 defaults of the mechanisms and of the types of stores are Java's, and it can change what is of TLS while it runs.
-It has no limit for the size of a group, and leaves the last two to its authorizer."""
+It has no limit for the size of a group, leaves the next two to its authorizer, and has a shorter backlog."""
 
 
 async def described(broker: ComparedBroker, kind: int, name: str, *keys: str) -> Any:

@@ -1,4 +1,4 @@
-"""How a node ends in good order. That its leaders move first is Kafka's controlled shutdown."""
+"""The orderly end of a node. Its leaders move first, as in Kafka's controlled shutdown."""
 
 from __future__ import annotations
 

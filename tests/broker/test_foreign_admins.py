@@ -11,7 +11,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.apache_kafka import KafkaFailed, KafkaTools
+from aioproducer.testing.kafka.apache_kafka import KafkaFailed, KafkaTools
 
 WINDOW = "producer.state.batches.to.retain"
 

@@ -14,7 +14,7 @@ import pytest
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.records.compression import CompressionType
-from aioproducer.testing.apache_kafka import KafkaTools
+from aioproducer.testing.kafka.apache_kafka import KafkaTools
 
 CODECS = [str(codec) for codec in CompressionType]
 COUNT = 500

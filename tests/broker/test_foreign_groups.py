@@ -10,7 +10,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.apache_kafka import KafkaTools
+from aioproducer.testing.kafka.apache_kafka import KafkaTools
 
 pytestmark = pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
 

@@ -12,7 +12,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE
-from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
+from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 from tests.support.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 
 from .oauth import oauth_cluster

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
+from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 
 from .sasl import ESCAPED, MECHANISMS, PASSWORD, alice, figures, java_configs, sasl_cluster
 

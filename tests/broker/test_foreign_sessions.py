@@ -11,7 +11,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.handlers.fetch_sessions import FetchSessionCache
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.testing.kafka_tools import KafkaTools
+from aioproducer.testing.kafka.kafka_tools import KafkaTools
 
 from .batches import NOW_MS, make_batch
 

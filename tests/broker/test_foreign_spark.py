@@ -14,7 +14,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_spark_connector
+from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, fetch_spark_connector
 
 COUNT = 25
 PARTITIONS = 3

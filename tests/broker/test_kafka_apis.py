@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from aioproducer.broker import EmbeddedCluster, kafka_apis
+from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, KafkaApis
 from aioproducer.broker.requests import long_work
@@ -16,6 +17,7 @@ from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequ
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from aioproducer.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from aioproducer.protocol.messages.end_txn import EndTxnRequest
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.incremental_alter_configs import (
@@ -94,6 +96,7 @@ class TestInSlices:
     def no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Each step is a slice of its own, and every request is large."""
         monkeypatch.setattr(kafka_apis, "LARGE", -1)
+        monkeypatch.setattr(kafka_apis, "PRODUCE_AT_ONCE", 0)
         monkeypatch.setattr(long_work, "FIRST_SLICE", -1)
         monkeypatch.setattr(long_work, "SLICE", -1)
 
@@ -187,6 +190,78 @@ class TestInSlices:
         assert [committed[TopicPartition("wide", index)] for index in (0, 1, 499, 500, 999)] == [3, 2, 2, 1, 1]
 
     @pytest.mark.parametrize("cluster", [{"configs": {"queued.max.request.bytes": 2**27}}], indirect=True)
+    async def test_records_without_an_answer_are_kept_in_order_when_the_client_leaves(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        cluster.create_topic("wide", partitions=1000)
+        topic_id = cluster.topic("wide").id
+
+        def produce(value: bytes, count: int) -> bytes:
+            data = [PartitionProduceData(index, make_batch(value)) for index in range(count)]
+            return client.frame(ProduceRequest(acks=0, topic_data=[TopicProduceData("", topic_id, data)]), 13)[1]
+
+        await client.send_bytes(produce(b"1", 1000) + produce(b"2", 500) + produce(b"3", 1))
+        await client.close()
+        (server,) = cluster._servers.values()
+        other = await connect()
+        while cluster.log("wide").log_end_offset < 3:
+            await other.request(MetadataRequest([]), 13)
+        values = [[record.value for record in cluster.log("wide", index).records()] for index in (0, 1, 499, 500, 999)]
+        assert values == [[b"1", b"2", b"3"], [b"1", b"2"], [b"1", b"2"], [b"1"], [b"1"]]
+        while server.sockets.memory.used:
+            await other.request(MetadataRequest([]), 13)
+
+    @pytest.mark.parametrize("cluster", [{"configs": {"queued.max.request.bytes": 2**27}}], indirect=True)
+    async def test_records_that_cannot_be_read_cost_the_connection_and_no_memory(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        data = [PartitionProduceData(index, make_batch(b"x")) for index in range(1000)]
+        _, frame = client.frame(ProduceRequest(acks=-1, topic_data=[TopicProduceData("t", partition_data=data)]), 9)
+        await client.send_bytes(frame[:-40_000] + b"\xff" * 40_000)
+        assert await client.is_closed()
+        (server,) = cluster._servers.values()
+        assert (await (await connect()).request(MetadataRequest([]), 13)).brokers
+        assert server.sockets.memory.used == 0
+
+    async def test_markers_of_a_large_transaction_are_written_in_turns(
+        self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(TransactionCoordinator, "markers_at_once", 2)
+        monkeypatch.setattr(TransactionCoordinator, "_schedule", lambda coordinator: None)
+        cluster.create_topic("wide", partitions=100)
+        for committed in (True, False):
+            started = await client.request(InitProducerIdRequest("x", 60_000), 4)
+            producer = started.producer_id, started.producer_epoch
+            topics = [AddPartitionsToTxnTopic("wide", list(range(100)))]
+            add = AddPartitionsToTxnRequest([], "x", *producer, topics)
+            end = EndTxnRequest("x", *producer, committed)
+            other = EndTxnRequest("x", *producer, not committed)
+            await client.request(add, 3)
+            requests = [(end, 4), (other, 4), (end, 4), (InitProducerIdRequest("x", 60_000), 4), (add, 3)]
+            await client.send_bytes(b"".join(client.frame(*one)[1] for one in requests))
+            codes: list[int] = []
+            for request, version in requests:
+                _, response = await client.receive(request.API_KEY, version)
+                if request is add:
+                    (answered,) = response.results_by_topic_v3_and_below
+                    codes += {one.partition_error_code for one in answered.results_by_partition}
+                else:
+                    codes.append(response.error_code)
+            assert codes == [ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE, *[ErrorCode.CONCURRENT_TRANSACTIONS] * 3]
+            described = DescribeTransactionsRequest(["x"])
+            (found,) = (await client.request(described, 0)).transaction_states
+            assert found.transaction_state == ("PrepareCommit" if committed else "PrepareAbort")
+            assert {cluster.log("wide", index).log_end_offset for index in (0, 1)} == {2 - committed}
+            assert {cluster.log("wide", index).log_end_offset for index in (2, 99)} == {1 - committed}
+            for _ in range(49):
+                cluster._transactions._continue()
+            (found,) = (await client.request(described, 0)).transaction_states
+            assert found.transaction_state == ("CompleteCommit" if committed else "CompleteAbort")
+            assert found.topics == []
+        assert {cluster.log("wide", index).log_end_offset for index in range(100)} == {2}
+        assert (await client.request(end, 4)).error_code == ErrorCode.NONE
+
+    @pytest.mark.parametrize("cluster", [{"configs": {"queued.max.request.bytes": 2**27}}], indirect=True)
     async def test_memory_is_taken_until_a_request_is_decoded(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
     ) -> None:
@@ -206,7 +281,7 @@ class TestInSlices:
         received, _ = await client.receive(ApiKey.METADATA, 13)
         assert (received, memory.used) == (sent, 0)
 
-    async def test_what_cannot_be_read_costs_the_connection(
+    async def test_an_unreadable_request_closes_the_connection(
         self, client: RawClient, connect: Connect, caplog: pytest.LogCaptureFixture
     ) -> None:
         _, frame = client.frame(MetadataRequest([MetadataRequestTopic(name="t" * 200) for _ in range(500)]), 13)

@@ -20,7 +20,7 @@ from aioproducer.broker.security import tls_handshake
 from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
+from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 from tests.support.certificates import Certificates, make_certificates
 
 from .batches import make_batch

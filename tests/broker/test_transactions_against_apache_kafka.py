@@ -488,15 +488,15 @@ async def test_offsets_of_a_transaction(pair: tuple[ComparedBroker, ComparedBrok
 
 async def test_transactions_are_described(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
     async def case(broker: ComparedBroker) -> Any:
-        await broker.create("described", 2)
+        await broker.create("txn-described", 2)
         ids = [f"described-{number}" for number in range(4)]
         each = [await began(broker, name) for name in ids]
         for one in each:
             await one.init()
-        await each[1].add(("described", [0, 1]))
-        await each[2].add(("described", [0]))
+        await each[1].add(("txn-described", [0, 1]))
+        await each[2].add(("txn-described", [0]))
         await each[2].end(version=3)
-        await each[3].add(("described", [0]))
+        await each[3].add(("txn-described", [0]))
         await each[3].end(commit=False, version=3)
         answers: list[Any] = [await one.described() for one in each]
         names = {one.identity[0]: one.id for one in each}
@@ -524,7 +524,7 @@ async def test_transactions_are_described(pair: tuple[ComparedBroker, ComparedBr
             answers.append((ErrorCode(answer.error_code).name, sorted(answer.unknown_state_filters), listed))
         answer = await broker.client.request(DescribeTransactionsRequest(["", "nobody", "described-0"]), 0)
         answers.append([(one.transactional_id, one.error_code) for one in answer.transaction_states])
-        wanted = [TopicRequest("described", [0, 5]), TopicRequest("not-there", [0]), TopicRequest("", [0])]
+        wanted = [TopicRequest("txn-described", [0, 5]), TopicRequest("not-there", [0]), TopicRequest("", [0])]
         answer = await broker.client.request(DescribeProducersRequest(wanted), 0)
         answers.append(
             [(of.name, [(one.partition_index, one.error_code) for one in of.partitions]) for of in answer.topics]

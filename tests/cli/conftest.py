@@ -1,4 +1,4 @@
-"""What tests of the command line share: a cluster beside them, and commands in this process and in others."""
+"""Fixtures for tests of the command line: a cluster, and commands in this process and in others."""
 
 from __future__ import annotations
 

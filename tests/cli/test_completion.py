@@ -1,4 +1,4 @@
-"""What shells get to complete a command line with, as typer's scripts for them ask for it."""
+"""Completion of command lines in shells, as typer's scripts ask for it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def test_only_the_command_that_is_completed_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment(**words))
     completed, imported = done.stdout.splitlines()
     assert completed == "create"
-    assert "aioproducer.cli.topics" in imported.split()
-    assert not {"aioproducer.cli.send", "aioproducer.broker.cluster", "aioproducer.cli.perf"} & set(imported.split())
+    assert "aioproducer.cli.commands.topics" in imported.split()
+    assert not {"aioproducer.cli.commands.send", "aioproducer.broker.cluster", "aioproducer.cli.commands.perf"} & set(
+        imported.split()
+    )
 
 
 def test_in_zsh() -> None:

@@ -1,4 +1,4 @@
-"""What aiokafka shows of its producer holds for the class that takes its place."""
+"""The drop-in class has the behaviour of aiokafka's producer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What aiokafka shows of its batches holds for those of the class that takes its place."""
+"""The drop-in class has the behaviour of aiokafka's batches."""
 
 from __future__ import annotations
 

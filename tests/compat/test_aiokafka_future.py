@@ -1,4 +1,4 @@
-"""What send() returns is a future in every way, whenever it is looked at."""
+"""The result of ``send()`` is a complete future at any time."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ async def test_a_callback_may_be_taken_back() -> None:
     assert not called
 
 
-async def test_whoever_ends_it_first_has_ended_it() -> None:
+async def test_the_first_end_of_a_result_is_final() -> None:
     result, one = sent()
     other = RecordFuture(Delivery(result, 6), Ending(one.get_loop(), lambda metadata: metadata.offset))
     one.set_result(7)

@@ -1,4 +1,4 @@
-"""What aiokafka shows of its transactions holds for the class that takes its place."""
+"""The drop-in class has the behaviour of aiokafka's transactions."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def test_commit_delivers_what_lingers() -> None:
         assert all(future.done() for future in futures)
 
 
-async def test_cancelling_whoever_waits_for_an_end_does_not_take_it_back() -> None:
+async def test_cancelling_a_task_that_waits_for_an_end_does_not_undo_it() -> None:
     async with running() as (cluster, producer):
         for end in (producer.commit_transaction, producer.abort_transaction):
             await producer.begin_transaction()

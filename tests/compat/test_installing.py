@@ -15,7 +15,7 @@ def run(program: str) -> str:
     return done.stdout
 
 
-def test_whoever_imported_it_before_is_named_and_whoever_does_afterwards_has_ours() -> None:
+def test_earlier_importers_are_named_and_later_ones_get_our_class() -> None:
     program = """
 from aiokafka import AIOKafkaProducer
 import aiokafka.producer.producer

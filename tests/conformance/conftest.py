@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import QUICK_FAILOVER, ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
 
 # Seconds for a test with the start of its cluster, and once the download of a release.

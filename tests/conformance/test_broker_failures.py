@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord
-from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 from .topics import create_topic, describe_topic
 

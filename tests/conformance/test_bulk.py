@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from aioproducer import BulkResult, KafkaProducer, ProducerRecord
-from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 from .test_console_tools import CODECS, PARTITIONS, varied_records
 from .topics import create_topic

@@ -1,4 +1,4 @@
-"""What the producer sends, judged by Kafka's own console consumer and by what Kafka's log tool reads on its disks."""
+"""The producer's records, judged by Kafka's console consumer and by Kafka's log tool on its disks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord, TimestampType, wait_all
-from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
-from aioproducer.testing.kafka_output import LoggedBatch
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.kafka_output import LoggedBatch
 
 from .topics import create_topic
 

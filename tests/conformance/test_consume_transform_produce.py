@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaConsumer
 
 from aioproducer import ConsumerGroupMetadata, KafkaProducer, TopicPartition, wait_all
 from aioproducer.errors import TransactionAbortableException
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 from .topics import assert_committed, create_topic
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from aioproducer import ProducerRecord
-from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 from .topics import create_topic
 

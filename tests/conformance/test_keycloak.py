@@ -15,7 +15,7 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import SaslAuthenticationException
-from aioproducer.testing.kafka_libs import KafkaUnavailable
+from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable
 from aioproducer.testing.keycloak import Keycloak, fetch_keycloak
 from tests.broker.sasl import figures
 

@@ -8,8 +8,8 @@ import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord
 from aioproducer.errors import RecordTooLargeException
-from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 from .topics import create_topic
 

@@ -13,8 +13,8 @@ import pytest
 
 from aioproducer import Delivery, KafkaProducer, ProducerRecord, TimestampType, wait_all
 from aioproducer.admin import TopicDescription
-from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 from .topics import create_topic, describe_topic
 

@@ -14,7 +14,7 @@ from aioproducer import KafkaProducer, OAuthBearerToken
 from aioproducer.errors import SaslAuthenticationException
 from aioproducer.reader import PartitionReader
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
 from tests.support.identity_provider import AUDIENCE, ISSUER, KEY, IdentityProvider, SigningKey, identity_provider
 

@@ -12,7 +12,7 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.errors import SaslAuthenticationException, SslAuthenticationException
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
 from tests.support.certificates import Certificates, make_certificates
 

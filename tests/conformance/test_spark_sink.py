@@ -1,4 +1,4 @@
-"""What the sink for Spark builds on, on real Kafka: attempts, decisions, and a foreign reader. Needs no Spark."""
+"""The protocol of the Spark sink on real Kafka: attempts, decisions, and a foreign reader. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from aioproducer.spark.exactly_once.epoch_commit import abort_epoch
 from aioproducer.spark.exactly_once.inspection import inspect_write
 from aioproducer.spark.exactly_once.ledger import open_drivers_ledger
 from aioproducer.spark.exactly_once.marker import MarkerMismatchException
-from aioproducer.spark.exactly_once.prepared import prepared_of
+from aioproducer.spark.exactly_once.prepared import names_of, prepared_of
 from aioproducer.spark.exactly_once.two_phases import abort_undecided, finish, set_by_hand
 from aioproducer.spark.exactly_once.write_state import Fate
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from tests.spark.epochs import attempt, attempts, batches, commit, options_of, write_epoch
 from tests.spark.foreign import values
 
@@ -73,7 +73,7 @@ async def test_each_row_is_read_once_whatever_becomes_of_its_task(kafka: ApacheK
     assert await asyncio.to_thread(half.wait, 60)
     await begun(kafka, topic)
     outcomes = [await attempt(options, 7, 0, ROWS), await attempt(options, 7, 1, ["the other task's"])]
-    assert await open_transactions(kafka, topic) == [f"{topic}-query-{slot}" for slot in ("0.0", "0.1", "1.0")]
+    assert await open_transactions(kafka, topic) == [names_of(topic, "query") + slot for slot in ("0.0", "0.1", "1.0")]
     assert await read(kafka, topic) == []
     await commit(options, 7, outcomes)
     go_on.set()
@@ -201,7 +201,7 @@ async def test_a_write_is_shown_and_repaired(kafka: ApacheKafka) -> None:
     await attempt(options, 1, 0, ["undecided"])
     state = await inspect_write(options, "query")
     fates = {fate: [one.partition for one in state.decided(fate)] for fate in Fate}
-    assert fates == {Fate.COMMITTED: [0], Fate.OPEN: [2], Fate.ENDING: [], Fate.LOST: [1]}
+    assert fates == {Fate.COMMITTED: [0], Fate.OPEN: [2], Fate.ENDING: [], Fate.LOST: [1], Fate.FORGOTTEN: []}
     assert len(state.undecided) == 1
     for repair in (abort_undecided, finish, lambda ledger: set_by_hand(ledger, -1)):
         async with open_drivers_ledger(options, "query", "here") as ledger:

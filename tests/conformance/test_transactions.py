@@ -12,7 +12,7 @@ import pytest
 from aioproducer import KafkaProducer, ProducerRecord, TopicPartition, wait_all
 from aioproducer.errors import KafkaError, ProducerFencedException
 from aioproducer.producer.producer import core_of
-from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import QUICK_FAILOVER, ApacheKafka
 from aioproducer.testing.pytest_kafka import require_kafka
 from aioproducer.testing.transactions import campaign
 from aioproducer.testing.transactions.plan import Plan

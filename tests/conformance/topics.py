@@ -1,4 +1,4 @@
-"""What tests do with topics of real Kafka beside what they are about."""
+"""Prepares and inspects topics of real Kafka for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin, NewTopic, TopicDescription
 from aioproducer.errors import UnknownTopicOrPartitionException
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 END = b"the end"
 

@@ -40,6 +40,7 @@ DOCUMENTS = (
     "docs/services.md",
     "docs/threads.md",
     "docs/transactions.md",
+    "docs/tutorial.md",
     "docs/types.md",
     "docs/units.md",
 )

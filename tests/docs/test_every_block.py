@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer
 
@@ -25,6 +25,7 @@ RUN_ELSEWHERE = {
     ("docs/oauth.md", ""): "tests/docs/test_oauth.py",
     ("docs/spark.md", ""): "tests/spark/test_documents.py",
     ("docs/testing.md", ""): "tests/docs/test_testing.py",
+    ("docs/tutorial.md", "from aioproducer import KafkaProducer"): "tests/docs/test_tutorial.py",
     # Celery itself is not needed for what is promised: made before the fork, used after it.
     ("docs/threads.md", "from celery import"): "tests/sync/test_lifetime.py",
 }
@@ -62,8 +63,13 @@ def test_every_command_is_one(document: str, command: str, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "orders.csv").touch()
     _, *words = shlex.split(command, comments=True)
-    group = typer.main.get_command(make_app(words[0]))
-    while isinstance(group, click.Group):
-        name = words.pop(0)
-        group = group.commands[name]
-    group.make_context(group.name, words)
+    one: Any = typer.main.get_command(make_app(words[0]))
+    while hasattr(one, "commands"):  # a group of click's, or of typer's own copy of it
+        one = one.commands[words.pop(0)]
+    one.make_context(one.name, words)
+
+
+def test_a_wrong_command_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the test above could not fail."""
+    with pytest.raises(Exception, match="No such option"):
+        test_every_command_is_one("x", "aioproducer topics list --nosuch", tmp_path, monkeypatch)

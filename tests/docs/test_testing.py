@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import aioproducer
-from aioproducer.testing.request_rule import RequestRule
+from aioproducer.testing.faults.request_rule import RequestRule
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "testing.md").read_text()

@@ -1,4 +1,4 @@
-"""What the event collector among the examples answers to many events at once."""
+"""The event collector among the examples answers many events at once."""
 
 from __future__ import annotations
 

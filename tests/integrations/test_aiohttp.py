@@ -64,7 +64,7 @@ async def test_a_request_is_answered_when_its_record_is_in_the_log() -> None:
                 assert (ready.status, await ready.json()) == (200, {"ok": True, "why_not": [], "findings": []})
 
 
-async def test_what_was_accepted_is_delivered_when_the_service_ends() -> None:
+async def test_accepted_records_are_delivered_when_the_service_ends() -> None:
     slow = {**QUICK, "linger_ms": 60_000, "delivery_timeout_ms": 120_000}
     async with EmbeddedCluster() as cluster:
         async with client_of(make_app(kafka_context(bootstrap_servers=cluster.bootstrap_servers, **slow))) as client:

@@ -28,9 +28,9 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Network, NetworkFaults
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
 from tests.support.compiled import interpreted_only
 from tests.support.scripted_broker import (
@@ -207,7 +207,7 @@ async def test_a_node_that_is_none(world: World) -> None:
 
 
 @virtual
-async def test_a_node_that_refuses_the_client_fails_nobody_who_waits_for_another(world: World) -> None:
+async def test_a_node_that_refuses_the_client_fails_no_task_that_waits_for_another(world: World) -> None:
     async with ScriptedCluster(2) as cluster:
         for broker in cluster.brokers:
             authenticates_clients(broker)

@@ -14,7 +14,7 @@ async def waiting(changes: ClusterChanges, *node_ids: int | None) -> list[asynci
     return waits
 
 
-async def test_all_who_wait_are_woken_and_nobody_who_comes_later() -> None:
+async def test_all_present_waiters_are_woken_and_no_later_one() -> None:
     changes = ClusterChanges()
     first, second = await waiting(changes, None, 7)
     changes.announce()
@@ -24,7 +24,7 @@ async def test_all_who_wait_are_woken_and_nobody_who_comes_later() -> None:
     third.cancel()
 
 
-async def test_a_refusal_is_raised_to_who_needs_the_node_or_any() -> None:
+async def test_a_refusal_is_raised_to_tasks_that_need_that_node_or_any() -> None:
     changes = ClusterChanges()
     any_node, that_one, another = await waiting(changes, None, 1, 2)
     changes.announce_refusal(1, SaslAuthenticationException("who?"))

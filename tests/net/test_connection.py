@@ -442,7 +442,7 @@ async def test_the_kernel_sends_the_rest_of_a_connection_on_which_no_answer_is_d
     assert scene.transport.options == []
 
 
-async def test_what_was_never_connected_is_closed_at_once() -> None:
+async def test_a_connection_that_is_not_made_yet_is_aborted_at_once() -> None:
     scene = Scene(connected=False)
     scene.connection.close(NetworkException("the end"), graceful=True)
     assert scene.connection.ended.done()

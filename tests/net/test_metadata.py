@@ -323,7 +323,7 @@ def test_without_ids_older_epochs_count_at_last() -> None:
     assert leaders(metadata) == [3, 1]
 
 
-def test_an_answer_in_between_makes_older_epochs_what_they_were() -> None:
+def test_a_newer_answer_in_between_keeps_older_epochs_unbelieved() -> None:
     metadata = known(topic("t", partition(0, 1, 5), topic_id=NO_ID))
     for now in range(1, 3 * BELIEVED_AT_LAST):
         found = partition(0, 1, 5) if now % BELIEVED_AT_LAST == 0 else partition(0, 2, 4)

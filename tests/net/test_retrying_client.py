@@ -92,7 +92,7 @@ async def test_closing_ends_what_is_being_waited_for(client: RetryingClient) -> 
 
 
 @interpreted_only
-async def test_whoever_waits_for_a_node_hears_that_it_has_left_the_cluster(
+async def test_waiting_for_a_node_fails_when_it_leaves_the_cluster(
     client: RetryingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await client.cluster()

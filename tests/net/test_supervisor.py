@@ -59,7 +59,7 @@ async def test_a_task_cancelled_by_others_is_reported_by_name(caplog: pytest.Log
     assert not caplog.records  # asyncio.run's own way to end, and no bug
 
 
-async def test_what_is_stopped_on_purpose_is_no_crash() -> None:
+async def test_a_deliberate_stop_is_not_a_crash() -> None:
     watched = Watched()
     one = watched.supervisor.spawn(forever(), "one")
     watched.supervisor.launch(forever(), "two")

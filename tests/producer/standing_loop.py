@@ -1,4 +1,4 @@
-"""What the rules of the producer run on in tests: a loop that stands still, and queues without a cluster."""
+"""Surroundings for tests of the producer's rules: a loop that stands still, and queues without a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks await does not linger for nothing, unless linger.ms says so."""
+"""An awaited record does not linger in vain, unless linger.ms says so."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Network, NetworkFaults
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
 from tests.support.scripted_broker import ScriptedCluster
 
@@ -119,7 +119,7 @@ async def test_what_is_awaited_after_all_of_it_was_sent_does_not_linger(how: str
 
 
 @near
-async def test_what_nobody_awaits_lingers_for_more() -> None:
+async def test_an_unawaited_batch_lingers() -> None:
     async with warm() as (cluster, producer):
         before = requests(cluster)
         for _ in range(5):
@@ -133,7 +133,7 @@ async def test_what_nobody_awaits_lingers_for_more() -> None:
 
 
 @near
-async def test_a_stream_that_goes_on_is_not_cut_for_one_who_awaits() -> None:
+async def test_a_continuing_stream_is_not_cut_short_for_one_awaiting_task() -> None:
     """A task that awaits a record among others waits no longer than these."""
     async with warm() as (cluster, producer):
         before = requests(cluster)

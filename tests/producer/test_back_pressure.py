@@ -298,7 +298,7 @@ async def test_cancelling_costs_each_task_the_same_however_many_wait(
 
 
 @virtual
-async def test_flush_waits_for_those_who_wait(world: World) -> None:
+async def test_flush_waits_for_waiting_records(world: World) -> None:
     async with full() as here:
         task = here.task(bytes(900))
         await turns(1)
@@ -325,7 +325,7 @@ async def test_flush_does_not_keep_a_record_that_nobody_awaits_any_more(world: W
 
 
 @virtual
-async def test_close_delivers_the_records_of_those_who_wait(world: World) -> None:
+async def test_close_delivers_waiting_records(world: World) -> None:
     async with full() as here:
         tasks = [here.task(value) for value in numbered(range(10))]
         await turns(1)
@@ -339,7 +339,7 @@ async def test_close_delivers_the_records_of_those_who_wait(world: World) -> Non
 
 @pytest.mark.parametrize("timeout", [0, 3])
 @virtual
-async def test_a_close_that_is_out_of_time_fails_the_records_of_those_who_wait(world: World, timeout: float) -> None:
+async def test_a_close_that_times_out_fails_waiting_records(world: World, timeout: float) -> None:
     async with full() as here:
         tasks = [here.task(value) for value in numbered(range(10))]
         kept = here.send(b"on trial")
@@ -354,7 +354,7 @@ async def test_a_close_that_is_out_of_time_fails_the_records_of_those_who_wait(w
 
 
 @virtual
-async def test_a_producer_that_fails_ends_those_who_wait(world: World) -> None:
+async def test_a_producer_that_fails_ends_all_waits(world: World) -> None:
     async with full() as here:
         tasks = [here.task(value) for value in numbered(range(3))]
         await turns(1)
@@ -394,7 +394,7 @@ async def test_a_record_that_waits_belongs_to_the_transaction_in_which_it_was_se
 
 @PROTOCOLS
 @virtual
-async def test_an_abort_takes_the_records_of_those_who_wait_out(world: World, protocol: int) -> None:
+async def test_an_abort_withdraws_waiting_records(world: World, protocol: int) -> None:
     async with full_transaction(protocol) as here:
         tasks = [here.task(value) for value in numbered(range(5))]
         kept = here.send(b"on trial")

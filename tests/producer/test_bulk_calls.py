@@ -14,10 +14,10 @@ from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster
 
 
-@pytest.mark.parametrize("topic", [None, "", b"t", 5])
+@pytest.mark.parametrize("topic", [None, "", b"t", 5, "a\ud800"])
 async def test_a_topic_is_a_name(topic: Any) -> None:
     async with make_producer("127.0.0.1:1") as producer:
-        with pytest.raises(IllegalArgumentException, match=r"the topic is .*; it must be the name of one"):
+        with pytest.raises(IllegalArgumentException, match="the topic is "):
             await producer.send_many(topic, [b"v"])
 
 
@@ -165,7 +165,7 @@ class TestAsynchronousTables:
         assert (result.count, result.delivered, asked) == (320, 320, 8)
 
     @pytest.mark.parametrize("broken", ["raises", "no table", "other columns"])
-    async def test_what_goes_wrong_comes_after_the_rows_before_it(self, broken: str) -> None:
+    async def test_an_error_comes_after_the_rows_before_it(self, broken: str) -> None:
         pa = pytest.importorskip("pyarrow")
 
         async def tables() -> AsyncIterator[Any]:

@@ -1,4 +1,4 @@
-"""What a record costs on its way in and at its end: calls and memory blocks, counted, not timed.
+"""The cost of a record at its start and its end: calls and memory blocks, counted, not timed.
 
 ``python -m benchmarks`` measures with a clock. What is counted here is the same on a busy machine.
 """

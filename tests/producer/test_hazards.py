@@ -1,4 +1,4 @@
-"""What went wrong for others, one test for each: no module's tests, but those of all of them together."""
+"""Bugs that other clients had, one test for each, with the whole producer."""
 
 from __future__ import annotations
 
@@ -696,7 +696,7 @@ async def test_a_request_nobody_answers_with_default_times(world: World) -> None
 
 
 @virtual
-async def test_metadata_is_asked_for_with_patience_while_a_partition_has_no_leader(world: World) -> None:
+async def test_metadata_is_requested_with_a_back_off_while_a_partition_has_no_leader(world: World) -> None:
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0]])
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:

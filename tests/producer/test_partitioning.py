@@ -1,4 +1,4 @@
-"""Where records go, with the whole producer and brokers that are slow, silent, or in other racks."""
+"""The choice of partitions, with the whole producer and brokers that are slow, silent, or in other racks."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ async def test_a_properties_file_of_kafkas_works_as_it_is(world: World) -> None:
 
 
 @virtual
-async def test_it_is_not_asked_for_a_record_that_names_its_partition(world: World) -> None:
+async def test_the_partitioner_is_not_called_for_a_record_with_a_partition(world: World) -> None:
     recording = Recording()
     async with running(Faults(), partitioner_class=recording) as (_, producer):
         assert (await producer.send("t", b"v", key=b"k", partition=2)).partition == 2
@@ -226,7 +226,7 @@ async def test_it_sees_key_and_value_before_and_after_they_are_serialized(world:
 
 
 @virtual
-async def test_what_waits_for_metadata_is_asked_for_when_it_is_there_and_in_order(world: World) -> None:
+async def test_partitioners_run_in_order_when_metadata_arrives(world: World) -> None:
     recording = Recording()
     async with EmbeddedCluster(listen=listen_on_network) as cluster:
         cluster.create_topic("t", 3)

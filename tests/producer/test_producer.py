@@ -22,6 +22,7 @@ from aioproducer.errors import (
     ConfigException,
     IllegalArgumentException,
     IllegalStateException,
+    InvalidTimestampException,
     InvalidTopicException,
     KafkaError,
     RecordTooLargeException,
@@ -34,7 +35,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
-from aioproducer.testing.simulation.transport import SimulatedTransport
+from aioproducer.testing.simulation.network.transport import SimulatedTransport
 from aioproducer.types import PartitionInfo
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
@@ -263,7 +264,7 @@ async def test_records_sent_before_metadata_arrive_in_order() -> None:
         assert cluster.values("t") == cluster.values("u") == numbered(200)
 
 
-async def test_what_goes_in_comes_out() -> None:
+async def test_a_delivered_record_is_read_unchanged() -> None:
     async with running() as (cluster, producer):
         sent: list[dict[str, Any]] = [
             {"value": b"v", "key": b"k", "timestamp_ms": 1_600_000_000_000, "headers": [("a", b"1"), ("a", None)]},
@@ -418,7 +419,7 @@ async def test_a_refused_record_whose_task_was_just_made_is_raised_there_and_not
     assert caplog.messages == []
 
 
-async def test_what_a_broker_says_of_a_record_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_brokers_message_about_a_record_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     def refuse(response: ProduceResponse) -> None:
         answer = response.responses[0].partition_responses[0]
         answer.error_code, answer.error_message = ErrorCode.INVALID_RECORD, "no\n\x1b[31m" + "!" * 30_000
@@ -563,6 +564,41 @@ async def test_an_unknown_topic_names_itself(world: World) -> None:
             _ = await producer.enqueue("nowhere", b"v")
         with pytest.raises(TimeoutException, match="UNKNOWN_TOPIC_OR_PARTITION"):
             await producer.partitions_for("nowhere")
+
+
+@pytest.mark.parametrize("name", ["a\ud800", "a" * 40_000, "é" * 20_000])
+async def test_a_topic_name_that_no_request_can_have_harms_no_other_topic(name: str) -> None:
+    """It would be in every request for metadata from then on, and none of these could be written."""
+    async with running() as (_, producer):
+        for send in (producer.send, producer.enqueue, producer.send_many):
+            with pytest.raises(IllegalArgumentException, match="the topic is '"):
+                await send(name, b"v")
+        with pytest.raises(IllegalArgumentException, match="the topic is"):
+            await producer.partitions_for(name)
+        with pytest.raises(IllegalArgumentException, match="the topic is"):
+            _ = producer.send(ProducerRecord(name, b"v"))
+        await producer.send("t", b"v")
+        await producer.partitions_for("t")
+        assert all_memory_free(producer)
+
+
+@pytest.mark.parametrize("batch_size", [16_384, 1 << 20])  # read in the loop, and in a thread
+async def test_a_timestamp_that_the_topic_does_not_allow_fails_its_record_alone(batch_size: int) -> None:
+    filler = [bytes(1000)] * (batch_size // 1200)
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=1000, batch_size=batch_size) as producer:
+            await producer.partitions_for("t")
+            rest = [producer.send("t", value) for value in filler]
+            wrong = [producer.send("t", b"nanoseconds", timestamp_ms=time.time_ns()) for _ in range(2)]
+            rest.append(producer.send("t", b"last"))
+            await producer.flush()
+            for delivery in wrong:
+                error = delivery.exception()
+                assert isinstance(error, InvalidTimestampException)
+                assert "the record's timestamp is out of range" in str(error)
+                assert error.outcome is Outcome.NOT_SENT
+            assert [delivery.result().offset for delivery in rest] == [*range(len(rest))]
 
 
 async def test_a_topic_name_that_is_not_allowed_fails_at_once() -> None:
@@ -1079,7 +1115,7 @@ def test_main_raises_within_the_block(broker_in_a_thread: EmbeddedCluster) -> No
     assert "offset 0" in said
 
 
-def test_a_forked_child_is_told_and_the_parent_goes_on(broker_in_a_thread: EmbeddedCluster) -> None:
+def test_a_forked_child_gets_an_error_and_the_parent_continues(broker_in_a_thread: EmbeddedCluster) -> None:
     said = run_python(
         f"""
         async def use(producer):
@@ -1242,7 +1278,7 @@ async def test_partitions_missing_or_doubled_in_metadata(edit: Callable[[Any], N
                 assert cluster.values("t", metadata.partition)
 
 
-async def test_a_topic_nobody_asked_for_and_one_without_a_name() -> None:
+async def test_an_answer_with_an_unrequested_or_unnamed_topic() -> None:
     def extra(response: Any) -> None:
         response.topics += [MetadataResponseTopic(0, None), MetadataResponseTopic(0, "other")]
 

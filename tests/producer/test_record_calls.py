@@ -1,4 +1,4 @@
-"""What ``send`` and ``enqueue`` return, and when what is wrong is raised."""
+"""The results of ``send`` and ``enqueue``, and the time at which their errors are raised."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_enqueue_gives_a_coroutine_that_has_done_its_work(world: World) ->
 
 
 @virtual
-async def test_what_is_wrong_is_raised_where_enqueue_is_awaited(world: World) -> None:
+async def test_an_invalid_record_is_raised_where_enqueue_is_awaited(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:

@@ -1,4 +1,4 @@
-"""What a wake of the Sender costs does not depend on how many partitions there are: counted, not timed.
+"""The cost of a pass of the Sender is independent of the number of partitions: counted, not timed.
 
 Counted are the lines run in the producer's modules, in virtual time. ``python -m benchmarks scale`` measures the
 same with a clock, on real sockets, up to 100,000 partitions.

@@ -97,7 +97,7 @@ class TestNotBelieved:
                 await producer.send("t", b"value")
 
     @virtual
-    async def test_a_listener_that_asks_hangs_up_on_who_does_not_say(self, world: World) -> None:
+    async def test_a_sasl_listener_closes_unauthenticated_connections(self, world: World) -> None:
         async with (
             EmbeddedCluster(configs=CONFIGS, listen=listen_on_network, clock=LoopsClock()) as cluster,
             KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, max_block_ms=300) as producer,

@@ -10,9 +10,9 @@ import pytest
 
 from aioproducer import Delivery, KafkaProducer
 from aioproducer.errors import KafkaError, TimeoutException
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Network, NetworkFaults
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
 from tests.support.scripted_broker import ScriptedCluster
 

@@ -427,7 +427,7 @@ async def test_offsets_of_several_tasks_are_all_committed(protocol: int) -> None
         assert [found["t", partition].offset for partition in range(3)] == [10, 11, 12]
 
 
-async def test_whoever_waits_when_the_producer_is_closed_is_told() -> None:
+async def test_close_ends_waiting_calls_with_an_error() -> None:
     async with a_cluster() as cluster:
         producer = transactional(cluster)
         await producer.start()

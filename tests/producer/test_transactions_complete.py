@@ -95,7 +95,7 @@ async def test_a_record_withdrawn_while_it_waits_fails_the_transaction(
         await goes_on(cluster, producer)
 
 
-async def test_a_record_that_is_in_the_accumulator_is_committed_whoever_is_cancelled() -> None:
+async def test_a_record_in_the_accumulator_is_committed_though_its_task_is_cancelled() -> None:
     async with a_cluster() as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         await producer.partitions_for("t")

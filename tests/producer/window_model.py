@@ -1,4 +1,4 @@
-"""What the leader of a partition may be sent by an idempotent producer, at any time.
+"""A model of a partition's leader: the batches that it may receive from an idempotent producer at any time.
 
 It knows the bytes that leave, what the leader announced, the log and what users were told: nothing of the producer's
 own rules.

@@ -19,11 +19,15 @@ from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.headers import RequestHeader, ResponseHeader
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.protocol.schema import Array, Fixed, Message, Struct, Type, Wire
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka
+from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, fetch_kafka
 
 KAFKA_VERSION = "4.3.1"
 
-MESSAGES: list[type[Message]] = [RequestHeader, ResponseHeader, *(cls for api in APIS.values() for cls in api[:2])]
+MESSAGES: list[type[Message]] = [
+    RequestHeader,
+    ResponseHeader,
+    *(cls for api in APIS.values() for cls in (api.request, api.response)),
+]
 
 INTEGERS = {"b": (-(2**7), 2**7), "h": (-(2**15), 2**15), "i": (-(2**31), 2**31), "q": (-(2**63), 2**63)} | {
     "H": (0, 2**16),

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS, MAX_RESPONSE_SIZE, NEVER_THROTTLED, SMALL_RESPONSE, VERSIONS_RESPONSE
 from aioproducer.protocol.schema import Request, Response
@@ -66,7 +69,8 @@ def test_every_response_that_may_throttle_says_so() -> None:
 
 
 def test_request_and_response_belong_together() -> None:
-    for key, (request, response, *_) in APIS.items():
+    for key, api in APIS.items():
+        request, response = api.request, api.response
         assert issubclass(request, Request)
         assert issubclass(response, Response)
         assert request.API_KEY is response.API_KEY is key
@@ -83,3 +87,13 @@ def test_what_is_small_by_nature_may_not_be_large() -> None:
     growing = {ApiKey.METADATA, ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.LEAVE_GROUP}
     assert not growing & small
     assert all(api.largest_response == MAX_RESPONSE_SIZE for key, api in APIS.items() if key in growing)
+
+
+def test_importing_the_producer_imports_no_messages_of_others() -> None:
+    program = (
+        "import sys; from aioproducer import KafkaProducer; "
+        "print(*(name for name in sys.modules if name.startswith('aioproducer.protocol.messages.')))"
+    )
+    imported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "aioproducer.protocol.messages.produce" in imported
+    assert not any(name in imported for name in ("create_topics", "join_group", "describe_acls", ".fetch"))

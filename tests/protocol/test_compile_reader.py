@@ -1,4 +1,4 @@
-"""What readers refuse, and how they say where."""
+"""Readers refuse invalid data and say where it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What writers refuse, and that they never copy records."""
+"""Writers refuse invalid values and never copy records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker writes into a batch, and what it leaves alone."""
+"""The fields that a broker sets in a batch, and those that it leaves alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which batches a reader of committed records sees."""
+"""The batches that a reader of committed records sees."""
 
 from __future__ import annotations
 

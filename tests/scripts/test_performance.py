@@ -102,7 +102,7 @@ def test_only_what_is_between_the_marks_is_written(script: ModuleType) -> None:
     assert measured(script).written(written) == written
 
 
-def test_what_a_busy_machine_tells_is_provisional(script: ModuleType) -> None:
+def test_figures_of_a_busy_machine_are_provisional(script: ModuleType) -> None:
     assert not any("Provisional" in line for line in script.environment(a_report()))
     for others in (0.5, None):
         busy = a_report(dataclasses.replace(ENVIRONMENT, others=others))

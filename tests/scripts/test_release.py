@@ -90,8 +90,10 @@ def test_what_cannot_be_cut(text: str, version: str, reason: str) -> None:
 
 
 def test_cutting_the_next_release_of_this_project(tmp_path: Path) -> None:
-    (tmp_path / "scripts").mkdir()
-    for name in ("CHANGELOG.md", "pyproject.toml", "scripts/release.py"):
+    for folder in ("scripts", "aioproducer"):
+        (tmp_path / folder).mkdir()
+    package = "aioproducer/build_info.py"
+    for name in ("CHANGELOG.md", "pyproject.toml", "scripts/release.py", package):
         shutil.copy(ROOT / name, tmp_path / name)
     script = tmp_path / "scripts" / "release.py"
 
@@ -106,5 +108,10 @@ def test_cutting_the_next_release_of_this_project(tmp_path: Path) -> None:
     assert run("check", "v999.0.0").returncode == 0
     assert run("notes", "v999.0.0").stdout.strip() == changelog.unreleased
     assert tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["version"] == "999.0.0"
+    assert '__version__ = "999.0.0"' in (tmp_path / package).read_text()
     assert run("check", "v1.0.0").returncode == 1
+    (tmp_path / package).write_text('__version__ = "1.0.0"\n')
+    assert "build_info.py has version 1.0.0, and pyproject.toml 999.0.0" in run("check").stderr
+    (tmp_path / package).write_text("")
+    assert "has 0 lines such as __version__" in run("check").stderr
     assert "python scripts/release.py cut" in run("nonsense").stderr

@@ -1,4 +1,4 @@
-"""What others read: confluent-kafka, with ``read_committed``."""
+"""Reads with another client: confluent-kafka, with ``read_committed``."""
 
 from __future__ import annotations
 

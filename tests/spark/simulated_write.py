@@ -110,7 +110,7 @@ class Brokers:
         if one.state == ONGOING and mine == identity:
             if not committed:
                 self.aborted.add((*key, *identity))
-                self.wrongly_aborted = self.wrongly_aborted or (*key, *identity) in self._in_force()
+                self.wrongly_aborted = self.wrongly_aborted or (*key, *identity) in self._ever_decided()
             one.producer_epoch += self.second
             one.state, one.committed = PREPARE, committed
             return True
@@ -141,9 +141,16 @@ class Brokers:
         if not self.prepared:
             self.proposal = None
 
+    def in_force(self) -> Decision | None:
+        """The decision that counts, even if it cannot be read yet."""
+        return self.proposal if self.prepared else self.decision
+
     def _in_force(self) -> set[tuple[int, int, int, int]]:
-        last = self.proposal if self.prepared else self.decision
+        last = self.in_force()
         return set() if last is None else {one.identity for one in last.prepared}
+
+    def _ever_decided(self) -> set[tuple[int, int, int, int]]:
+        return self._in_force().union(*({one.identity for one in each.prepared} for each in self.decided))
 
     def unstable(self, partition: int) -> bool:
         return any(
@@ -176,6 +183,9 @@ class SimulatedLedger:
             if ended is not None:
                 await self._brokers.turn()
                 return ended
+
+    async def check_remembered(self, prepared: Prepared) -> None:
+        await self._brokers.turn()
 
     async def take_over(self) -> None:
         self._brokers.withdraw()

@@ -1,4 +1,4 @@
-"""What the driver sends to its tasks, where another version of the package is installed."""
+"""Objects for tasks, where another version of the package is installed."""
 
 from __future__ import annotations
 

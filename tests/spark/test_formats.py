@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_spark_avro
+from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, fetch_spark_avro
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]

@@ -26,7 +26,7 @@ def test_runs_and_returns_what_they_return_or_raise() -> None:
             thread.run(fail())
 
 
-def test_what_still_runs_is_cancelled_when_it_is_closed() -> None:
+def test_running_work_is_cancelled_by_close() -> None:
     ended = []
 
     async def wait() -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a job when Spark is no more, without Spark."""
+"""The end of a job whose Spark has died, without Spark."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.spark.sink.sink_options import SinkOptions
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 
 from .epochs import options
 

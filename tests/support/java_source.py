@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_java
+from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, fetch_kafka, find_java
 
 VERSION = "4.3.1"
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -12,9 +12,9 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
 
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Address, Fate, Network, NetworkFaults
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Address, Fate, Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
 
 

@@ -133,7 +133,7 @@ async def test_what_comes_too_late_is_refused(parts: Parts) -> None:
     assert called == [late]
 
 
-async def test_who_waits_when_the_loop_ends_is_woken(parts: Parts) -> None:
+async def test_a_waiting_thread_is_woken_when_the_loop_ends(parts: Parts) -> None:
     """The loop was woken, and ended before it could read."""
     handover = parts.handover
     delivery = parts.send(b"v")

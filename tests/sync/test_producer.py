@@ -61,7 +61,7 @@ def _parameters(function: Any) -> list[tuple[str, Any, Any]]:
 # Everyday use
 
 
-def test_what_goes_in_comes_out(cluster: ThreadedCluster) -> None:
+def test_a_delivered_record_is_read_unchanged(cluster: ThreadedCluster) -> None:
     with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
         delivery = producer.send("t", b"v", key=b"k", headers=[("h", b"x")], timestamp_ms=1_000, partition=0)
         metadata = delivery.result(timeout=30)
@@ -110,7 +110,7 @@ def test_what_it_tells_of_itself(producer: KafkaProducer) -> None:
     assert KafkaProducer.from_config("bootstrap.servers=h:9092\nlinger.ms=7").config.linger_ms == 7
 
 
-def test_what_was_given_may_be_changed_afterwards(cluster: ThreadedCluster, producer: KafkaProducer) -> None:
+def test_arguments_may_be_changed_after_the_call(cluster: ThreadedCluster, producer: KafkaProducer) -> None:
     value, headers = bytearray(b"before"), [("h", b"before")]
     delivery = producer.send("t", value, headers=headers)
     value[:] = b"after!"
@@ -430,7 +430,7 @@ def test_flush_and_close_have_time_outs(cluster: ThreadedCluster, make_producer:
         delivery.result()
 
 
-def test_ctrl_c_reaches_who_waits(cluster: ThreadedCluster, make_producer: MakeProducer) -> None:
+def test_ctrl_c_interrupts_a_waiting_call(cluster: ThreadedCluster, make_producer: MakeProducer) -> None:
     cluster.faults.on(ApiKey.PRODUCE, times=None).never_answer()
     producer = make_producer()
     delivery = producer.send("t", b"v")

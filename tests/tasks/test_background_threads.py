@@ -78,7 +78,7 @@ async def test_an_error_is_that_of_its_work_alone(works: Works) -> None:
     assert await works.start(1)[0] == 0
 
 
-async def test_what_waits_when_it_is_closed_is_cancelled(works: Works) -> None:
+async def test_waiting_work_is_cancelled_by_close(works: Works) -> None:
     done = works.start(3)
     await works.until_begun(2)
     works.pool.close()
@@ -89,7 +89,7 @@ async def test_what_waits_when_it_is_closed_is_cancelled(works: Works) -> None:
     assert len(works.begun) == 2
 
 
-async def test_who_gives_up_waiting_has_nothing_done(works: Works) -> None:
+async def test_a_cancelled_wait_leaves_no_work_behind(works: Works) -> None:
     done = works.start(3)
     await works.until_begun(2)
     done[2].cancel()

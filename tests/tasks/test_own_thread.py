@@ -23,7 +23,7 @@ async def test_it_does_not_wait_for_the_loops_executor_and_ends() -> None:
             thread.join()
 
 
-async def test_what_the_work_raises_is_raised() -> None:
+async def test_an_exception_of_the_work_is_raised() -> None:
     def fail() -> None:
         raise ZeroDivisionError("a bug")
 

@@ -6,7 +6,7 @@ import pytest
 
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.testing.delivered import assert_delivered, delivery_problems
-from aioproducer.testing.kafka_output import ConsumedRecord
+from aioproducer.testing.kafka.kafka_output import ConsumedRecord
 from aioproducer.types import ProducerRecord, TimestampType
 
 

@@ -13,7 +13,7 @@ import pytest
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.testing.simulate import Asked, main, narrowed, replay_command
 from aioproducer.testing.simulation import KINDS, simulate
-from aioproducer.testing.simulation.chaos import Chaos
+from aioproducer.testing.simulation.faults.chaos import Chaos
 
 
 def run(*arguments: str) -> tuple[int, str]:

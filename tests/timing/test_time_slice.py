@@ -1,4 +1,4 @@
-"""When somebody else has a turn."""
+"""The moment when a long task lets others run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what: the interface that a node asks, and Kafka's ``StandardAuthorizer``."""
+"""The authorizer: the interface that a node uses, and Kafka's ``StandardAuthorizer``."""
 
 from __future__ import annotations
 

@@ -289,7 +289,10 @@ class BrokerConfig:
     )
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = key(Type.LONG, 10000, at_least(0), "Longest such wait.")
     sasl_oauthbearer_expected_audience: tuple[str, ...] = key(
-        Type.LIST, (), ANY, "A token must be for one of these (claim aud); without them it must be for nobody."
+        Type.LIST,
+        (),
+        ANY,
+        "A token must have one of these as its audience (claim aud); by default, tokens with an audience are refused.",
     )
     sasl_oauthbearer_expected_issuer: str | None = key(
         Type.STRING, None, ANY, "A token must be issued by this one (claim iss); without it any issuer will do."

@@ -1,4 +1,4 @@
-"""How much memory the members of groups may take: what they send stays until their sessions end."""
+"""Bounds the memory of group members: what they send is kept until their sessions end."""
 
 from __future__ import annotations
 

@@ -5,22 +5,24 @@ partition before it writes to it, and keeps its epoch from one transaction to th
 a write adds the partition, and the end of a transaction bumps the epoch, so that no late record of one transaction gets
 into the next.
 
-Simplifications: markers are written at once, in the same step as the decision, so ``CONCURRENT_TRANSACTIONS`` is only
-the answer to an InitProducerId that had to abort a transaction; all nodes know a decision at once.
+Markers are written in the same step as the decision if they are few; further ones in later turns of the
+loop, and until then requests for the transactional id are answered with ``CONCURRENT_TRANSACTIONS``, as in Kafka.
+Simplification: all nodes know a decision at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 from aioproducer.broker.coordinators.expiry import is_expired
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
 from aioproducer.broker.log.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from aioproducer.broker.state.cluster_journal import IN_MEMORY, ClusterJournal, Decision
 from aioproducer.broker.state.cluster_state import ClusterState
-from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
+from aioproducer.broker.state.transaction_metadata import COMPLETE, TransactionMetadata, TransactionState
 from aioproducer.errors import (
     ConcurrentTransactionsException,
     InvalidPidMappingException,
@@ -43,6 +45,9 @@ NOBODY: Identity = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 class TransactionCoordinator:
     """All transactional ids of the cluster. Methods raise the exception whose code Kafka answers."""
 
+    markers_at_once = 500
+    """How many markers one turn of the event loop writes: some 2 ms."""
+
     def __init__(
         self, state: ClusterState, offsets: GroupOffsets, clock: Clock, journal: ClusterJournal = IN_MEMORY
     ) -> None:
@@ -52,6 +57,8 @@ class TransactionCoordinator:
         self.offsets = offsets
         self._transactions: dict[str, TransactionMetadata] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._finishing: deque[tuple[TransactionMetadata, Iterator[None]]] = deque()
+        """Prepared transactions, and the steps that write their markers. They take turns."""
 
     def transaction(self, transactional_id: str) -> TransactionMetadata | None:
         return self._transactions.get(transactional_id)
@@ -61,10 +68,11 @@ class TransactionCoordinator:
         return list(self._transactions.values())
 
     def close(self) -> None:
-        """Cancels the time-outs of all transactions."""
+        """Cancels the time-outs of all transactions. Those that are prepared are finished after a restart."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._finishing.clear()
 
     def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
         """The id and epoch to continue with; the previous owner of the transactional id is fenced.
@@ -88,6 +96,7 @@ class TransactionCoordinator:
         is_checked = expected[0] != NO_PRODUCER_ID and metadata.producer_epoch != NO_PRODUCER_EPOCH
         if is_checked and not metadata.had_id(expected):
             raise self._moved_on(metadata, expected)
+        self._check_finished(metadata)
         if metadata.state is TransactionState.ONGOING:
             self._abort_fenced(metadata)
             raise ConcurrentTransactionsException(f"the open transaction of {transactional_id!r} was aborted first")
@@ -136,18 +145,20 @@ class TransactionCoordinator:
         """Commits or aborts; returns the id and epoch to continue with. ``bump``: the second protocol (KIP-890)."""
         metadata = self._known(transactional_id)
         wanted = TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT
-        if bump and identity == metadata.previous:
-            if metadata.state is wanted:
-                return metadata.identity  # a retry after a lost answer
-            if metadata.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT):
-                raise self._cannot_end(metadata, committed)
-        self._check(metadata, identity)
+        is_retry = bump and identity == metadata.previous  # after a lost answer
+        if is_retry and metadata.state is wanted:
+            return metadata.identity
+        if is_retry and metadata.state in COMPLETE.values():
+            raise self._cannot_end(metadata, committed)
+        if not (is_retry and metadata.is_prepared):
+            self._check(metadata, identity)
+        if metadata.is_prepared and COMPLETE[metadata.state] is not wanted:
+            raise self._cannot_end(metadata, committed)
+        self._check_finished(metadata)
         if metadata.state is TransactionState.ONGOING:
             if bump:
                 self._bump(metadata)
-            self._write_markers(metadata, (identity[0], identity[1] + bump), committed)
-            metadata.become(wanted)
-            self._changed(metadata)
+            self._end(metadata, (identity[0], identity[1] + bump), committed=committed)
             return metadata.identity
         if bump and not committed:
             self._bump(metadata)  # nothing was written, and late records must not be accepted
@@ -170,8 +181,15 @@ class TransactionCoordinator:
             yield
 
     def restore(self, metadata: TransactionMetadata) -> None:
-        """Restores a transactional id from before a restart; see :meth:`resume`."""
+        """Restores a transactional id from before a restart; see :meth:`finish_prepared` and :meth:`resume`."""
         self._transactions[metadata.transactional_id] = metadata
+
+    def finish_prepared(self) -> None:
+        """Writes the markers that a stop of the broker has left out, all at once."""
+        for metadata in self._transactions.values():
+            if metadata.is_prepared:
+                for _ in self._finish(metadata, restarted=True):
+                    pass
 
     def resume(self) -> None:
         """Sets the time-outs of open transactions after a restart, to the time that they have left."""
@@ -207,9 +225,7 @@ class TransactionCoordinator:
         this is answered like a retry, and the producer continues."""
         marked = metadata.producer_id, metadata.producer_epoch + 1
         self._bump(metadata)
-        self._write_markers(metadata, marked, False)
-        metadata.become(TransactionState.COMPLETE_ABORT)
-        self._changed(metadata)
+        self._end(metadata, marked, committed=False)
 
     def _changed(self, metadata: TransactionMetadata) -> None:
         metadata.changed_ms = self._clock.time_ms()
@@ -218,17 +234,62 @@ class TransactionCoordinator:
     def _bump(self, metadata: TransactionMetadata) -> None:
         metadata.next_epoch(self._state.allocate_producer_id() if metadata.is_exhausted else None)
 
-    def _write_markers(self, metadata: TransactionMetadata, marked: Identity, committed: bool) -> None:
+    def _end(self, metadata: TransactionMetadata, marked: Identity, *, committed: bool) -> None:
+        """Decides the end of the open transaction, and finishes it: now, or in turns of the loop if it is large."""
         timer = self._timers.pop(metadata.transactional_id, None)
         if timer is not None:
             timer.cancel()
+        metadata.prepare(marked, committed=committed)
+        steps = self._finish(metadata)
+        next(steps, None)
+        if metadata.is_prepared:
+            self._changed(metadata)  # in the commit of the first markers: after a crash the others are written
+            self._finishing.append((metadata, steps))
+            if len(self._finishing) == 1:
+                self._schedule()
+
+    def _schedule(self) -> None:
+        asyncio.get_running_loop().call_soon(self._continue)
+
+    def _continue(self) -> None:
+        if not self._finishing:
+            return  # closed meanwhile
+        metadata, steps = self._finishing.popleft()
+        try:
+            next(steps, None)
+        except KafkaStorageException as error:
+            log.warning("the transaction of %r is finished after a restart: %s", metadata.transactional_id, error)
+        else:
+            if metadata.is_prepared:
+                self._finishing.append((metadata, steps))
+        if self._finishing:
+            self._schedule()
+
+    def _finish(self, metadata: TransactionMetadata, *, restarted: bool = False) -> Iterator[None]:
+        """Completes a prepared transaction; yields when other work may be done first."""
+        committed = metadata.state is TransactionState.PREPARE_COMMIT
+        partitions = tuple(metadata.partitions)
+        for begin in range(0, len(partitions), self.markers_at_once):
+            if begin:
+                yield
+            part = partitions[begin : begin + self.markers_at_once]
+            self._write_markers(part, metadata.marked, committed, restarted=restarted)
+        yield from self.offsets.ending(metadata.marked[0], committed=committed)
+        metadata.complete()
+        self._changed(metadata)
+
+    def _write_markers(
+        self, partitions: Sequence[tuple[str, int]], marked: Identity, committed: bool, *, restarted: bool
+    ) -> None:
         producer_id, producer_epoch = marked
         now_ms = self._clock.time_ms()
         markers = []
-        for name, index in metadata.partitions:
+        for name, index in partitions:
             partition = self._state.find_partition(name, index)
             if partition is None:
                 continue  # deleted meanwhile
+            if restarted and producer_id not in partition.log.open_transactions:
+                continue  # has its marker, or no record
             offset = partition.log.append_marker(
                 producer_id,
                 producer_epoch,
@@ -239,8 +300,13 @@ class TransactionCoordinator:
             markers.append((self._state.topics[name].id, index, offset))
             partition.notify()
         self._journal.transaction_decided(Decision(producer_id, producer_epoch, committed, now_ms, markers))
-        self.offsets.transaction_ended(producer_id, committed=committed)
-        metadata.clear()
+
+    @staticmethod
+    def _check_finished(metadata: TransactionMetadata) -> None:
+        if metadata.is_prepared:
+            raise ConcurrentTransactionsException(
+                f"markers of the transaction of {metadata.transactional_id!r} are being written"
+            )
 
     @staticmethod
     def _moved_on(metadata: TransactionMetadata, expected: Identity) -> ProducerFencedException:
@@ -258,6 +324,7 @@ class TransactionCoordinator:
     def _of(self, transactional_id: str, identity: Identity) -> TransactionMetadata:
         metadata = self._known(transactional_id)
         self._check(metadata, identity)
+        self._check_finished(metadata)
         return metadata
 
     def _known(self, transactional_id: str) -> TransactionMetadata:

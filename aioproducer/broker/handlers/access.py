@@ -1,4 +1,4 @@
-"""What the client of a request may do, as the handlers ask."""
+"""The permissions of a request's client, as the handlers check them."""
 
 from __future__ import annotations
 

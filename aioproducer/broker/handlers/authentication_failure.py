@@ -1,4 +1,4 @@
-"""How a connection ends whose client failed to authenticate (KIP-306)."""
+"""Ends a connection whose client failed to authenticate (KIP-306)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the handlers of a coordinator's APIs share."""
+"""Checks that the handlers of coordinators share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has configs: the kinds there are, which node answers for them, and changing them."""
+"""Resources that have configs: their kinds, the node that answers for each, and changes to them."""
 
 from __future__ import annotations
 

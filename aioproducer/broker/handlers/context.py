@@ -1,4 +1,4 @@
-"""What the handlers of one node use."""
+"""The parts of a node that its handlers use."""
 
 from __future__ import annotations
 

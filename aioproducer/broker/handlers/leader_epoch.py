@@ -1,4 +1,4 @@
-"""Whether a client's idea of who leads, and of what the log has, is right (KIP-320, KIP-595)."""
+"""Compares a client's leader epoch, and its end of the log, with the partition's (KIP-320, KIP-595)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 2)
 
-_KAFKAS_STATES = frozenset({"Dead", "PrepareAbort", "PrepareCommit", "PrepareEpochFence"})
+_KAFKAS_STATES = frozenset({"Dead", "PrepareEpochFence"})
 """Valid in a filter, though no transaction here is ever in these states."""
 
 _TRANSACTIONS_AT_ONCE = 32

@@ -28,7 +28,7 @@ from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.handlers.access import UNLIMITED, Access
 from aioproducer.broker.handlers.context import BrokerContext
-from aioproducer.broker.log.log_validator import Codec, Scan, batch_of_request, scan, wanted_codec
+from aioproducer.broker.log.log_validator import Scan, Wanted, batch_of_request, scan, wanted_of
 from aioproducer.broker.log.producer_state import NUM_BATCHES_TO_RETAIN
 from aioproducer.broker.purgatory.delayed_replication import DelayedReplication
 from aioproducer.broker.requests.long_work import Steps
@@ -104,7 +104,8 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
             append.add(data, data.partition_data)
         return append.end()
     request.hold()
-    context.order.run(request, partial(_scan_elsewhere, context, request, message, writer, topics))
+    steps = _scan_elsewhere(context, request, message, writer, topics)
+    context.order.run(request, partial(context.long_work.run, request, steps, needed=True))
     return None
 
 
@@ -154,20 +155,21 @@ def _is_transactional(records: Records) -> bool:
 def _scan_now(context: BrokerContext, version: int, topics: Sequence[TopicProduceData]) -> _Scans | None:
     """Decompresses what is compressed, and compresses what its topic wants in another codec; None if all that the
     request has to have done takes too long for the loop."""
-    count = size = 0
+    if sum(len(data.partition_data) for data in topics) > _PARTITIONS_AT_ONCE:
+        return None
+    size = 0
     packed: list[tuple[PartitionProduceData, TopicConfig | None]] = []
     for data in topics:
         topic = _topic(context, version, data)
         config = None if topic is None else topic.config_on(context.node_id)
         kept_as_sent = config is None or config.codec is None
         for wanted in data.partition_data:
-            count += 1
             records = wanted.records
             if isinstance(records, (memoryview, bytes, bytearray)) and len(records) > _CODEC_AT:
                 size += len(records)
                 if records[_CODEC_AT] & CODEC_MASK or not kept_as_sent:
                     packed.append((wanted, config))
-    if count > _PARTITIONS_AT_ONCE or size > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
+    if size > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
         return None
     if not packed:
         return _NO_SCANS
@@ -176,12 +178,13 @@ def _scan_now(context: BrokerContext, version: int, topics: Sequence[TopicProduc
     for wanted, config in packed:
         try:
             batch = batch_of_request(wanted.records, version)
-            codec = None if config is None else wanted_codec(batch, config)
+            wish = None if config is None else wanted_of(batch, config, context.clock.time_ms())
+            codec = None if wish is None else wish.codec
             if codec is not None and codec.type is not CompressionType.NONE:
                 left = min(left, millisecond_of_work(codec.type, codec.level))
                 if batch.size_in_bytes > left:
                     return None
-            found = scan(batch, left, codec)
+            found = scan(batch, left, wish)
         except DecompressedTooLargeException:
             return None
         except ApiException:
@@ -199,18 +202,21 @@ def _scan_elsewhere(
     message: ProduceRequest,
     writer: _Writer,
     topics: Sequence[TopicProduceData],
-) -> None:
+) -> Steps[None]:
     """Reads the batches in a thread, and appends them after that in slices."""
-    batches: dict[int, tuple[RecordBatch, Codec | None]] = {}
+    batches: dict[int, tuple[RecordBatch, Wanted | None]] = {}
+    now_ms = context.clock.time_ms()
     version = request.header.api_version
     for data in writer.writable(context, version, topics):
         topic = _topic(context, version, data)
-        for wanted in data.partition_data:
+        for number, wanted in enumerate(data.partition_data, start=1):
+            if number % _PARTITIONS_AT_ONCE == 0:
+                yield
             partition = None if topic is None else topic.partition(wanted.index)
             with suppress(ApiException):  # it is found again, and answered
                 batch = batch_of_request(wanted.records, version)
                 if partition is not None and batch.size_in_bytes <= partition.log.config.max_message_bytes:
-                    batches[id(wanted)] = batch, wanted_codec(batch, partition.log.config)
+                    batches[id(wanted)] = batch, wanted_of(batch, partition.log.config, now_ms)
 
     def append(found: asyncio.Future[list[Scan]]) -> None:
         steps = _append_in_order(context, request, message, writer, topics, found, batches)

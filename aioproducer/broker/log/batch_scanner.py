@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from aioproducer.broker.log.log_validator import MAX_DECOMPRESSED_SIZE, Codec, Scan, scan
+from aioproducer.broker.log.log_validator import MAX_DECOMPRESSED_SIZE, Scan, Wanted, scan
 from aioproducer.configs.config_def import LONG_MAX
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException
 from aioproducer.records.record_batch import RecordBatch
@@ -29,7 +29,7 @@ def _never() -> bool:
 
 
 def scan_all(
-    batches: Sequence[tuple[RecordBatch, Codec | None]], is_abandoned: Callable[[], bool] = _never
+    batches: Sequence[tuple[RecordBatch, Wanted | None]], is_abandoned: Callable[[], bool] = _never
 ) -> list[Scan]:
     """Reads each batch of one request, and compresses it anew if another codec is wanted. A batch that exceeds the
     request's budget of decompressed bytes gets a problem. Once the request is abandoned no further batch is read."""
@@ -61,12 +61,12 @@ class BatchScanner:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nobody needs further results. Work in a thread looks at this after each batch."""
+        """Whether no further results are needed. Work in a thread checks this after each batch."""
         return self._closed
 
     def scan(
         self,
-        batches: Sequence[tuple[RecordBatch, Codec | None]],
+        batches: Sequence[tuple[RecordBatch, Wanted | None]],
         then: Callable[[asyncio.Future[list[Scan]]], object],
     ) -> None:
         """Calls ``then`` in the loop with what :func:`scan_all` returns."""

@@ -6,8 +6,9 @@ of Apache Kafka 4.3 for batches of clients: one complete batch of format v2 with
 
 Every record is read (and decompressed, if the library of the codec is installed), because garbage inside a batch would
 stop every reader of the partition. As in Kafka the timestamps of the records count, not that of the header; a record
-whose timestamp is -1 has none. Two rules are stricter than Kafka's. The offsets of uncompressed records must count up,
-too. The attributes of records, which have no meaning, must be 0, because some clients cannot read others.
+whose timestamp is -1 has none. Records that are refused for their timestamp or for a missing key are named (KIP-467).
+Two rules are stricter than Kafka's. The offsets of uncompressed records must count up, too. The attributes of records,
+which have no meaning, must be 0, because some clients cannot read others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.log.producer_state import NO_PRODUCER_ID
-from aioproducer.broker.log.record_walk import RecordWalk
+from aioproducer.broker.log.record_walk import MAX_DELTA, RecordWalk
 from aioproducer.configs.config_def import LONG_MAX
 from aioproducer.errors import (
     ConfigException,
@@ -113,6 +114,8 @@ class Scan(NamedTuple):
     """What is wrong with the records, as a text: the traceback of an exception would keep the request in memory."""
     keyless: Sequence[int] = ()
     """The first records without a key."""
+    misdated: Sequence[int] = ()
+    """The first records whose timestamps the topic did not allow when they were read."""
     recompressed: bytearray | None = None
     """The batch compressed with its topic's codec, if that differs."""
 
@@ -124,16 +127,30 @@ class Codec(NamedTuple):
     level: int | None
 
 
-def wanted_codec(batch: RecordBatch, config: TopicConfig) -> Codec | None:
-    """The codec with which a topic with this config compresses the batch anew; None if the batch stays as it is."""
+class Wanted(NamedTuple):
+    """What a topic wants of a batch."""
+
+    codec: Codec | None
+    """With which it compresses the batch anew; None if the batch stays as it is."""
+    earliest: int
+    latest: int
+    """The timestamps, in ms, between which those of the records must be."""
+
+
+def wanted_of(batch: RecordBatch, config: TopicConfig, now_ms: int) -> Wanted:
+    """What a topic with this config wants of the batch now."""
     codec = config.codec
-    if codec is None or codec == batch.attributes & CODEC_MASK:
-        return None
-    return Codec(codec, config.compression_level)
+    same = codec is None or codec == batch.attributes & CODEC_MASK
+    anew = None if same or codec is None else Codec(codec, config.compression_level)
+    if config.message_timestamp_type == "LogAppendTime":
+        return Wanted(anew, -LONG_MAX - 1, LONG_MAX)
+    latest = min(now_ms + config.message_timestamp_after_max_ms, LONG_MAX)
+    return Wanted(anew, now_ms - config.message_timestamp_before_max_ms, latest)
 
 
-def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, wanted: Codec | None = None) -> Scan:
-    """Reads all of a batch, and compresses it anew if ``wanted``. It touches nothing else, so any thread may call it.
+def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, wanted: Wanted | None = None) -> Scan:
+    """Reads all of a batch, and compresses it anew if that is ``wanted``. It touches nothing else, so any thread may
+    call it.
 
     Raises :class:`DecompressedTooLargeException` if the batch exceeds a ``max_decompressed`` below the general limit.
     """
@@ -156,7 +173,10 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, want
             return _unread(batch, crc, problem=f"the records cannot be decompressed: {error}")
         decompressed = len(data)
     base = batch.base_timestamp
-    walk = RecordWalk(data, start, batch.count, NO_TIMESTAMP - base)
+    least, most = -MAX_DELTA, MAX_DELTA
+    if wanted is not None:
+        least, most = (min(max(limit - base, -MAX_DELTA), MAX_DELTA) for limit in (wanted.earliest, wanted.latest))
+    walk = RecordWalk(data, start, batch.count, NO_TIMESTAMP - base, least=least, most=most)
     while not walk.advance(_RECORDS_AT_ONCE):
         pass
     if walk.problem:
@@ -164,10 +184,11 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, want
         return _unread(batch, crc, decompressed, text)
     newest = max(base + walk.max_timestamp_delta, NO_TIMESTAMP)
     recompressed = None
-    if wanted is not None:
-        records = compress(wanted.type, data[start:], wanted.level)
-        recompressed = with_records(batch.data, wanted.type, records)
-    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed, "", walk.keyless, recompressed)
+    if wanted is not None and (anew := wanted.codec) is not None:
+        records = compress(anew.type, data[start:], anew.level)
+        recompressed = with_records(batch.data, anew.type, records)
+    oldest = base + walk.min_timestamp_delta
+    return Scan(crc, newest, oldest, decompressed, "", walk.keyless, walk.misdated, recompressed)
 
 
 def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: str = "") -> Scan:
@@ -182,7 +203,7 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
     if batch.base_offset != 0:
         raise InvalidRecordException(f"the base offset of a batch to append must be 0, not {batch.base_offset}")
     _check_size(batch.size_in_bytes, config)
-    found = scan(batch, wanted=wanted_codec(batch, config)) if scanned is None else scanned
+    found = scan(batch, wanted=wanted_of(batch, config, now_ms)) if scanned is None else scanned
     if found.crc != batch.crc:
         raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {found.crc:#010x}")
     if batch.size_in_bytes > config.segment_bytes:
@@ -203,7 +224,7 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
     if found.problem:
         raise InvalidRecordException(found.problem)
-    _validate_timestamps(batch, found.min_timestamp, found.max_timestamp, config, now_ms)
+    _validate_timestamps(batch, found, config, now_ms)
     if found.keyless and "compact" in config.cleanup_policy:
         error = InvalidRecordException(f"record {found.keyless[0]} has no key, which a compacted topic needs")
         error.refused_records = dict.fromkeys(found.keyless, "the record has no key, which a compacted topic needs")
@@ -220,19 +241,25 @@ def _check_size(size: int, config: TopicConfig) -> None:
         )
 
 
-def _validate_timestamps(
-    batch: RecordBatch, min_timestamp: int, max_timestamp: int, config: TopicConfig, now_ms: int
-) -> None:
+def _validate_timestamps(batch: RecordBatch, found: Scan, config: TopicConfig, now_ms: int) -> None:
     if config.message_timestamp_type == "LogAppendTime":
         if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
             raise InvalidTimestampException("a producer may not set the timestamp type to LogAppendTime")
-    elif now_ms - min_timestamp > config.message_timestamp_before_max_ms:
-        raise InvalidTimestampException(
-            f"timestamp {min_timestamp} is more than {config.message_timestamp_before_max_ms} ms "
+        return
+    if now_ms - found.min_timestamp > config.message_timestamp_before_max_ms:
+        problem = (
+            f"timestamp {found.min_timestamp} is more than {config.message_timestamp_before_max_ms} ms "
             "(message.timestamp.before.max.ms) in the past"
         )
-    elif max_timestamp > LONG_MAX or max_timestamp - now_ms > config.message_timestamp_after_max_ms:
-        raise InvalidTimestampException(
-            f"timestamp {max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
+    elif found.max_timestamp > LONG_MAX or found.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+        problem = (
+            f"timestamp {found.max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
             "(message.timestamp.after.max.ms) in the future"
         )
+    else:
+        return
+    error = InvalidTimestampException(problem)
+    _, earliest, latest = wanted_of(batch, config, now_ms)
+    text = f"the record's timestamp is out of range; it must be {earliest} to {latest}"
+    error.refused_records = dict.fromkeys(found.misdated, text)
+    raise error

@@ -15,7 +15,11 @@ _INT: Final = 5
 _LONG: Final = 9
 """Bytes of the longest timestamp delta. Those of ten are beyond the year 100 million, and would not fit an i64."""
 
-MOST_KEYLESS: Final = 1000
+MOST_NAMED: Final = 1000
+"""How many of the records that a topic refuses are named."""
+
+MAX_DELTA: Final = 1 << 62
+"""No timestamp delta that is read is larger, nor smaller than its negative."""
 
 _NO_DELTA: Final = -(1 << 62)
 _NEVER: Final = 1 << 62
@@ -29,10 +33,18 @@ class RecordWalk:
     """
 
     def __init__(
-        self, data: bytes, start: i64, count: i64, absent: i64 = _NO_DELTA, wanted: i64 = _NEVER, first: i64 = 0
+        self,
+        data: bytes,
+        start: i64,
+        count: i64,
+        absent: i64 = _NO_DELTA,
+        wanted: i64 = _NEVER,
+        first: i64 = 0,
+        least: i64 = _NO_DELTA,
+        most: i64 = _NEVER,
     ) -> None:
         """``absent`` is the timestamp delta of a record without a timestamp. ``wanted`` is the delta to search for,
-        from the record ``first`` on."""
+        from the record ``first`` on. Timestamp deltas from ``least`` to ``most`` are allowed."""
         self._data = data
         self._pos = start
         self._count = count
@@ -42,11 +54,15 @@ class RecordWalk:
         self._wanted = wanted
         self._first = first
         self._absent = absent
+        self._least = least
+        self._most = most
         self.found = -1
         """The first record with the wanted timestamp delta or a larger one; -1 if there is none so far."""
         self.found_delta = 0
         self.keyless: list[int] = []
-        """The first records without a key so far, at most MOST_KEYLESS."""
+        """The first records without a key so far, at most MOST_NAMED."""
+        self.misdated: list[int] = []
+        """The first records so far whose timestamps are not allowed, at most MOST_NAMED."""
         self.problem = ""
         """What is wrong with the records; empty if nothing is."""
 
@@ -69,7 +85,10 @@ class RecordWalk:
         newest = self._newest
         oldest = self._oldest
         absent = self._absent
+        least = self._least
+        most = self._most
         keyless = self.keyless
+        misdated = self.misdated
         wanted = self._wanted
         first = self._first
         stop = self._count
@@ -103,6 +122,8 @@ class RecordWalk:
                 newest = delta
             if delta < oldest and delta != absent:
                 oldest = delta
+            if (delta < least or delta > most) and delta != absent and len(misdated) < MOST_NAMED:
+                misdated.append(index)
             if delta >= wanted and index >= first:
                 wanted = _NEVER
                 self.found, self.found_delta = index, delta
@@ -128,7 +149,7 @@ class RecordWalk:
                 pos += length >> 1
             elif length != 1:
                 return self._wrong(index, "the length of its key is negative")
-            elif len(keyless) < MOST_KEYLESS:
+            elif len(keyless) < MOST_NAMED:
                 keyless.append(index)
 
             if pos >= last:

@@ -14,6 +14,7 @@ processor.py          the connections of a listener
 channel_builder.py    a socket becomes a channel
 kafka_channel.py, channel_mute_state.py   one connection, and why it is not read
 memory_pool.py        how much memory requests may take
+unread_responses.py   how much memory responses may take that clients do not read
 closed_connections.py  log lines for connections that the broker closes
 receive_deadlines.py, idle_expiry.py   close connections that send too slowly or are idle
 idle_meter.py         measures how much of the time tasks are idle

@@ -1,4 +1,4 @@
-"""How much of the time tasks are idle."""
+"""Measures the share of time for which tasks are idle."""
 
 from __future__ import annotations
 

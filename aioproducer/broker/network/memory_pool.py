@@ -1,4 +1,4 @@
-"""How much memory the requests of all clients may take before they are handled."""
+"""Bounds the memory of requests that wait to be handled, over all clients."""
 
 from __future__ import annotations
 

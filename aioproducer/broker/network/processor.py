@@ -16,6 +16,7 @@ from aioproducer.broker.network.kafka_channel import KafkaChannel
 from aioproducer.broker.network.memory_pool import MemoryPool
 from aioproducer.broker.network.new_connections import CONNECTION_QUEUE_SIZE, NewConnections
 from aioproducer.broker.network.receive_deadlines import ReceiveDeadlines
+from aioproducer.broker.network.unread_responses import UnreadResponses
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.requests.response import (
@@ -61,6 +62,7 @@ class Processor:
         max_idle_ms: int,
         receive_timeout_ms: int,
         memory: MemoryPool,
+        unread: UnreadResponses,
     ) -> None:
         self.id = id
         self._name = name
@@ -73,6 +75,7 @@ class Processor:
         self._log_close = log_close
         self._security = security
         self._memory = memory
+        self._unread = unread
         self.new_connections = NewConnections(self._wakeup)
         self._builder = ChannelBuilder(
             f"{name}-register", listener, security, gate, clock, channel=self._channel, log_close=log_close
@@ -216,6 +219,7 @@ class Processor:
                 channel.send(response.parts)
                 if channel.is_writing:
                     self._sending[channel] = request, response
+                    self._unread.add(channel, sum(map(len, response.parts)))
                 else:
                     self._complete(channel, request, response)
             elif isinstance(response, NoOpResponse):
@@ -234,6 +238,7 @@ class Processor:
         """The kernel has accepted all that was written."""
         sending = self._sending.pop(channel, None)
         if sending is not None:
+            self._unread.remove(channel)
             self._complete(channel, *sending)
             _settle(self._flushed)
 
@@ -347,6 +352,7 @@ class Processor:
             channel = self._lost.popleft()
             sending = self._sending.pop(channel, None)
             if sending is not None:
+                self._unread.remove(channel)
                 self._requests.completed(*sending)
                 _settle(self._flushed)
             # Kafka handles what a client sent before it left: records sent with acks=0 are not lost.

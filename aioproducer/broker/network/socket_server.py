@@ -18,8 +18,10 @@ from aioproducer.broker.network.connection_gate import OPEN_GATE, Gate
 from aioproducer.broker.network.listening_socket import Listen, listen
 from aioproducer.broker.network.memory_pool import MemoryPool
 from aioproducer.broker.network.processor import Processor
-from aioproducer.broker.requests.request import Quotas
+from aioproducer.broker.network.unread_responses import UnreadResponses
+from aioproducer.broker.requests.request import Quotas, Request
 from aioproducer.broker.requests.request_channel import RequestChannel
+from aioproducer.broker.requests.response import RequestEnd
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.scram_credentials import ScramCredentials
 from aioproducer.timing.clock import Clock
@@ -48,6 +50,7 @@ class SocketServer:
         listen: Listen = listen,
         random: Random | None = None,
         scram_credentials: ScramCredentials | None = None,
+        on_complete: Callable[[Request, RequestEnd, float], object] | None = None,
     ) -> None:
         self._node_id = node_id
         self._config = config
@@ -69,7 +72,8 @@ class SocketServer:
         self._leaving: list[Acceptor] = []
         """The acceptors of listeners that are being closed while the others stay open."""
         self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
-        self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
+        self._unread = UnreadResponses()
+        self.requests = RequestChannel(config.queued_max_requests, clock, quotas, on_complete)
 
     async def open(self, end_points: Iterable[EndPoint]) -> dict[str, EndPoint]:
         """Opens all ports or none; returns the listeners' addresses. Port 0 in ``end_points`` picks a free one."""
@@ -286,6 +290,7 @@ class SocketServer:
                 max_idle_ms=config.connections_max_idle_ms,
                 receive_timeout_ms=config.socket_request_receive_timeout_ms,
                 memory=self.memory,
+                unread=self._unread,
             )
             self.requests.add_processor(id, processor)
             processors.append(processor)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.purgatory.delayed_operation import DelayedOperation
-from aioproducer.broker.purgatory.purgatory import DelayedOperationPurgatory
+from aioproducer.broker.purgatory.purgatory import DelayedOperationPurgatory, raise_fatal
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.state.topic import Partition
 from aioproducer.timing.clock import Clock
 
@@ -35,13 +36,21 @@ class PartitionPurgatory(DelayedOperationPurgatory):
 class Purgatories:
     """All purgatories of one node, each with its ``purgatory.purge.interval.requests``."""
 
-    def __init__(self, clock: Clock, config: BrokerConfig) -> None:
-        self.fetch = PartitionPurgatory("Fetch", clock, purge_interval=config.fetch_purgatory_purge_interval_requests)
+    def __init__(
+        self, clock: Clock, config: BrokerConfig, on_fatal: Callable[[FatalExitError], object] = raise_fatal
+    ) -> None:
+        """``on_fatal`` is called with a fatal error of an operation; it must stop the node."""
+        self.fetch = PartitionPurgatory(
+            "Fetch", clock, purge_interval=config.fetch_purgatory_purge_interval_requests, on_fatal=on_fatal
+        )
         self.produce = PartitionPurgatory(
-            "Produce", clock, purge_interval=config.producer_purgatory_purge_interval_requests
+            "Produce", clock, purge_interval=config.producer_purgatory_purge_interval_requests, on_fatal=on_fatal
         )
         self.delete_records = PartitionPurgatory(
-            "DeleteRecords", clock, purge_interval=config.delete_records_purgatory_purge_interval_requests
+            "DeleteRecords",
+            clock,
+            purge_interval=config.delete_records_purgatory_purge_interval_requests,
+            on_fatal=on_fatal,
         )
 
     def __iter__(self) -> Iterator[PartitionPurgatory]:

@@ -18,6 +18,10 @@ log = logging.getLogger(__name__)
 PURGE_INTERVAL = 1000
 
 
+def raise_fatal(error: FatalExitError) -> None:
+    raise error
+
+
 class DelayedOperationPurgatory:
     """Operations that wait for an event of one of the keys they watch, or for their time-out.
 
@@ -29,7 +33,15 @@ class DelayedOperationPurgatory:
     more than ``purge_interval`` such operations is reached (KAFKA-1989).
     """
 
-    def __init__(self, name: str, clock: Clock, *, purge_interval: int = PURGE_INTERVAL) -> None:
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        *,
+        purge_interval: int = PURGE_INTERVAL,
+        on_fatal: Callable[[FatalExitError], object] = raise_fatal,
+    ) -> None:
+        """``on_fatal`` is called when an operation has raised a fatal error; it must stop the node."""
         self.name = name
         self._clock = clock
         self._purge_interval = purge_interval
@@ -39,8 +51,7 @@ class DelayedOperationPurgatory:
         self._reaper: asyncio.TimerHandle | None = None
         self._reaper_ms = 0
         self._closed = False
-        self.on_fatal: Callable[[FatalExitError], object] = _raise
-        """Called when an operation has raised a fatal error, so that the node stops."""
+        self._on_fatal = on_fatal
 
     @property
     def num_delayed(self) -> int:
@@ -122,7 +133,7 @@ class DelayedOperationPurgatory:
         try:
             return bool(act())
         except FatalExitError as error:
-            self.on_fatal(error)
+            self._on_fatal(error)
             return False
         except Exception:
             log.exception("an operation in the purgatory %s failed", self.name)
@@ -167,7 +178,3 @@ class DelayedOperationPurgatory:
             self._expire(operation)
         self._purge_if_due()
         self._set_reaper()
-
-
-def _raise(error: FatalExitError) -> None:
-    raise error

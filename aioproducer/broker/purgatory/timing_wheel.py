@@ -1,4 +1,4 @@
-"""When things fall due, in constant time: hierarchical timing wheels (KAFKA-1989, Kafka's ``TimingWheel``).
+"""Timers in constant time: hierarchical timing wheels (KAFKA-1989, Kafka's ``TimingWheel``).
 
 A wheel is a ring of buckets, each for one tick. What falls due beyond its span goes to an overflow wheel, whose tick is
 this wheel's whole span. When the bucket of a coarse wheel falls due its tasks are added anew, and land in finer ones.

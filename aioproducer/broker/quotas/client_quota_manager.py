@@ -1,4 +1,4 @@
-"""How much of their quotas clients use on one node, and how long they are throttled (KIP-13, KIP-124, KIP-599).
+"""Measures clients against their quotas on one node, and throttles them (KIP-13, KIP-124, KIP-599).
 
 These are rules of state and ``now``; ``quota_managers.py`` applies them to requests. As in Kafka each node counts for
 itself, and the clients of one entity share its quota.

@@ -1,4 +1,4 @@
-"""How many connections a node accepts, and at which rate: by address, by listener and in all.
+"""Limits the connections of a node, and their rate: by address, by listener and in all.
 
 This is Kafka's ``ConnectionQuotas`` as a rule of state and ``now``, without sockets or an event loop (those are in
 ``connection_gate.py``). Limits, rates and delays are Kafka's, but waiting differs. Kafka's acceptor stops while a

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -27,6 +28,9 @@ SLICE = 0.002
 LARGE_AT_ONCE = 16
 """How many large requests are handled at the same time."""
 
+LONGEST_AT_ONCE = 16
+"""How many requests that need more than one later slice take turns at the same time: their answers may be large."""
+
 
 def finish(steps: Steps[T]) -> T:
     """Runs all the steps at once, and returns their result."""
@@ -38,10 +42,20 @@ def finish(steps: Steps[T]) -> T:
             return result
 
 
+@dataclass(slots=True)
+class _Work:
+    request: Request
+    steps: Steps[Response | None]
+    needed: bool
+    is_longest: bool = False
+    """Whether it is one of those that take turns until they are done."""
+
+
 class LongWork:
     """The long requests of one node. Each gets a slice of time at once. If it needs more, it waits, and the waiting
     requests take turns: one of them gets another slice in each turn of the loop. So a request delays the others by one
-    slice at most, however long it takes.
+    slice at most, however long it takes. Those that need still more are parked unless few are that long, because each
+    keeps a part of its answer in memory.
 
     When a client disconnects, its work is dropped unless it is ``needed``. ``threads`` encode the responses.
     """
@@ -49,18 +63,24 @@ class LongWork:
     def __init__(self, clock: Clock, threads: BackgroundThreads) -> None:
         self._now = clock.monotonic
         self._threads = threads
-        self._waiting: deque[tuple[Request, Steps[Response | None], bool]] = deque()
+        self._waiting: deque[_Work] = deque()
+        self._parked: deque[_Work] = deque()
+        self._longest = 0
         self._scheduled = False
         self._large = 0
         self._large_waiting: deque[tuple[Request, Callable[[], None]]] = deque()
 
     def __len__(self) -> int:
         """How many requests wait for another slice."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._parked)
 
     def run(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
         """Runs the steps and responds with their result, now or later. If it is None, they have ended the request."""
-        self._advance(request, steps, needed, FIRST_SLICE)
+        work = _Work(request, steps, needed)
+        if not self._advance(work, FIRST_SLICE):
+            request.took_long(self._threads)
+            self._waiting.append(work)
+            self._schedule()
 
     def run_large(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
         """As :meth:`run`, for steps that take much memory: at most ``LARGE_AT_ONCE`` run, and the others wait."""
@@ -83,19 +103,18 @@ class LongWork:
                 request, start = self._large_waiting.popleft()
                 request.call_back(start)
 
-    def _advance(self, request: Request, steps: Steps[Response | None], needed: bool, seconds: float) -> None:
+    def _advance(self, work: _Work, seconds: float) -> bool:
+        """Whether that was all of it."""
         until = self._now() + seconds
         try:
-            next(steps)
+            next(work.steps)
             while self._now() < until:
-                next(steps)
+                next(work.steps)
         except StopIteration as end:
             if end.value is not None:
-                request.respond(end.value)
-        else:
-            request.took_long(self._threads)
-            self._waiting.append((request, steps, needed))
-            self._schedule()
+                work.request.respond(end.value)
+            return True
+        return False
 
     def _schedule(self) -> None:
         if not self._scheduled:
@@ -104,16 +123,34 @@ class LongWork:
 
     def _call_back(self) -> None:
         # A handler runs it, because it deals with every exception.
-        self._waiting[0][0].call_back(self._continue)
+        self._waiting[0].request.call_back(self._continue)
 
     def _continue(self) -> None:
         self._scheduled = False
-        request, steps, needed = self._waiting.popleft()
+        work = self._waiting.popleft()
+        is_over = True
         try:
-            if request.abandoned and not needed:
-                steps.close()
+            if work.request.abandoned and not work.needed:
+                work.steps.close()
             else:
-                self._advance(request, steps, needed, SLICE)
+                is_over = self._advance(work, SLICE)
         finally:
+            if is_over:
+                self._over(work)
+            else:
+                self._wait(work)
             if self._waiting:
                 self._schedule()
+
+    def _wait(self, work: _Work) -> None:
+        if not work.is_longest and self._longest >= LONGEST_AT_ONCE:
+            self._parked.append(work)
+            return
+        self._longest += not work.is_longest
+        work.is_longest = True
+        self._waiting.append(work)
+
+    def _over(self, work: _Work) -> None:
+        self._longest -= work.is_longest
+        if self._parked and self._longest < LONGEST_AT_ONCE:
+            self._wait(self._parked.popleft())

@@ -52,7 +52,15 @@ class RequestChannel:
     muted connection, so each connection has one at most.
     """
 
-    def __init__(self, size: int, clock: Clock, quotas: Quotas | None = None) -> None:
+    def __init__(
+        self,
+        size: int,
+        clock: Clock,
+        quotas: Quotas | None = None,
+        on_complete: Callable[[Request, RequestEnd, float], object] | None = None,
+    ) -> None:
+        """``on_complete`` is called with each finished request (written, without response, or abandoned), its end, and
+        the time."""
         self._size = size
         self._now = clock.monotonic
         self.quotas = quotas
@@ -67,8 +75,7 @@ class RequestChannel:
         self.handler: Callable[[Request], object] | None = None
         self.handlers = 0
         """The number of handlers."""
-        self.on_complete: Callable[[Request, RequestEnd, float], object] | None = None
-        """Called with each finished request (written, without response, or abandoned), its end, and the time."""
+        self._on_complete = on_complete
 
     def __len__(self) -> int:
         """How many requests are queued (Kafka's ``RequestQueueSize``)."""
@@ -174,8 +181,8 @@ class RequestChannel:
     def completed(self, request: Request, response: RequestEnd) -> None:
         """Called when a processor has finished a request."""
         request.over()
-        if self.on_complete is not None:
-            self.on_complete(request, response, self._now())
+        if self._on_complete is not None:
+            self._on_complete(request, response, self._now())
 
     # waiting until processors and handlers are idle
 

@@ -49,7 +49,15 @@ class KafkaRequestHandlerPool:
     polls the sockets again. While all handlers are idle, a processor may call :meth:`handle` itself.
     """
 
-    def __init__(self, name: str, channel: RequestChannel, handler: RequestHandler, clock: Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        channel: RequestChannel,
+        handler: RequestHandler,
+        clock: Clock,
+        on_fatal: Callable[[FatalExitError], object] = lambda error: None,
+    ) -> None:
+        """``on_fatal`` is called with a fatal error, after which nothing more is handled."""
         self._name = name
         self._channel = channel
         self._handler = handler
@@ -57,8 +65,7 @@ class KafkaRequestHandlerPool:
         self._size = 0
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._started = 0
-        self.on_fatal: Callable[[FatalExitError], object] | None = None
-        """Called with a fatal error, after which nothing more is handled."""
+        self._on_fatal = on_fatal
         self._is_fatal = False
         self.busy = Sensor()
         """Seconds that handling took."""
@@ -165,8 +172,7 @@ class KafkaRequestHandlerPool:
     def _stop(self, error: FatalExitError) -> None:
         self._is_fatal = True
         self.abort()
-        if self.on_fatal is not None:
-            self.on_fatal(error)
+        self._on_fatal(error)
 
     def _failed(self, request: Request, error: Exception) -> None:
         if isinstance(error, SchemaException):

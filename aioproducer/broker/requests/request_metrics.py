@@ -1,4 +1,4 @@
-"""Where the time of requests goes, by API: Kafka's ``RequestMetrics``."""
+"""Times the stages of requests, by API: Kafka's ``RequestMetrics``."""
 
 from __future__ import annotations
 

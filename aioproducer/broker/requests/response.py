@@ -1,4 +1,4 @@
-"""How a request ends or is throttled, as its processor is notified."""
+"""The notifications that a request sends to its processor when it ends or is throttled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory records may take on their way to clients that do not read them."""
+"""Bounds the memory of records on their way to clients that do not read them."""
 
 from __future__ import annotations
 

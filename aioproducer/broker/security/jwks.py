@@ -34,7 +34,7 @@ _ALGORITHMS = {
     "EC": ("ES256", "ES384", "ES512"),
     "OKP": ("EdDSA",),
 }
-"""By the type of the key. Secret keys are none: whoever verifies with one could sign with it."""
+"""By the type of the key. Secret keys are excluded: a party that verifies with one could sign with it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a listener requires of its clients before it handles their requests."""
+"""The security of a listener: what its clients must prove before their requests are handled."""
 
 from __future__ import annotations
 
@@ -146,9 +146,9 @@ def _token_validator(listener: str, config: BrokerConfig, keys: Jwks | None) -> 
     options = config.token_options(listener)
     if options is None:
         raise ConfigException(
-            f"config {CONFIG!r} is missing: listener {listener} needs it for {OAUTHBEARER}. For tests with tokens that "
-            f"nobody has signed, give listener.name.{listener.lower()}.oauthbearer.sasl.jaas.config instead",
+            f"config {CONFIG!r} is missing: listener {listener} needs it for {OAUTHBEARER}. For tests with "
+            f"unsigned tokens, give listener.name.{listener.lower()}.oauthbearer.sasl.jaas.config instead",
             name=CONFIG,
         )
-    log.warning("listener %s accepts tokens that nobody has signed: %s is not set", listener, CONFIG)
+    log.warning("listener %s accepts unsigned tokens: %s is not set", listener, CONFIG)
     return UnsecuredTokenValidator(options)

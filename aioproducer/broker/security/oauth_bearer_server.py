@@ -48,7 +48,7 @@ class OAuthBearerSaslServer:
             return self._refusal.encode()
         self.user = valid.principal
         if authzid not in ("", valid.principal):
-            raise SaslAuthenticationException("a token for somebody else than its principal is not accepted")
+            raise SaslAuthenticationException("the authorization identity differs from the principal of the token")
         self.lifetime = valid.expires_at - now
         self.is_complete = True
         return b""

@@ -1,4 +1,4 @@
-"""Whether a token is valid, and whose it is: Kafka's ``BrokerJwtValidator``, and its validator for unsecured tokens."""
+"""Validates tokens and names their owners: Kafka's ``BrokerJwtValidator``, and one for unsecured tokens."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ _UNCHECKED = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud",
 
 
 class UnsecuredTokenValidator:
-    """Of tokens that nobody has signed, for tests: Kafka's ``OAuthBearerUnsecuredValidatorCallbackHandler``.
+    """Of unsigned tokens, for tests: Kafka's ``OAuthBearerUnsecuredValidatorCallbackHandler``.
 
     Raises :class:`ConfigException` for options that are none.
     """

@@ -16,10 +16,12 @@ LAST_USABLE_EPOCH = MAX_EPOCH - 1
 
 
 class TransactionState(Enum):
-    """Kafka's states, without those for markers that are still to be written: here markers are written at once."""
+    """Kafka's states. In those that begin with *prepare* the end is decided, and markers are being written."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
     COMPLETE_COMMIT = "CompleteCommit"
     COMPLETE_ABORT = "CompleteAbort"
 
@@ -27,11 +29,16 @@ class TransactionState(Enum):
 _S = TransactionState
 TRANSITIONS: dict[TransactionState, frozenset[TransactionState]] = {
     _S.EMPTY: frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_ABORT}),
-    _S.ONGOING: frozenset({_S.ONGOING, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
+    _S.ONGOING: frozenset({_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT}),
+    _S.PREPARE_COMMIT: frozenset({_S.COMPLETE_COMMIT}),
+    _S.PREPARE_ABORT: frozenset({_S.COMPLETE_ABORT}),
     _S.COMPLETE_COMMIT: frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_ABORT}),
     _S.COMPLETE_ABORT: frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_ABORT}),
 }
 """The states that may follow each state. An abort without a transaction is allowed since KIP-890."""
+
+COMPLETE = {_S.PREPARE_COMMIT: _S.COMPLETE_COMMIT, _S.PREPARE_ABORT: _S.COMPLETE_ABORT}
+"""What a transaction becomes when all its markers are written."""
 
 
 class TransactionMetadata:
@@ -52,6 +59,8 @@ class TransactionMetadata:
         """The time of the last change, in Unix time."""
         self.partitions: dict[tuple[str, int], None] = {}
         self.groups: dict[str, None] = {}
+        self.marked = NO_PRODUCER_ID, NO_PRODUCER_EPOCH
+        """The id and epoch in the markers of a transaction that is prepared."""
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -63,6 +72,22 @@ class TransactionMetadata:
         return producer_id == self.producer_id or (
             producer_id == self.previous[0] and producer_epoch >= LAST_USABLE_EPOCH
         )
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether its end is decided, and markers are missing."""
+        return self.state in COMPLETE
+
+    def prepare(self, marked: tuple[int, int], *, committed: bool) -> None:
+        """The transaction will end so, and ``marked`` is in its markers."""
+        self.become(TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT)
+        self.marked = marked
+
+    def complete(self) -> None:
+        """All markers of the prepared transaction are written."""
+        self.become(COMPLETE[self.state])
+        self.partitions.clear()
+        self.groups.clear()
 
     def become(self, state: TransactionState) -> None:
         if state not in TRANSITIONS[self.state]:
@@ -82,8 +107,3 @@ class TransactionMetadata:
     @property
     def is_exhausted(self) -> bool:
         return self.producer_epoch >= LAST_USABLE_EPOCH
-
-    def clear(self) -> None:
-        """The transaction has ended."""
-        self.partitions.clear()
-        self.groups.clear()

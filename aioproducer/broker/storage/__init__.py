@@ -18,7 +18,7 @@ stored_batches.py  the batches of a partition, in segments
 segment.py         one file of a partition's log, and how it is read and checked
 checksums.py       checksums of stretches of a file, to find batches in damaged ones
 recovery_points.py the offset up to which each log is certainly on disk
-log_reader.py      reads the segments of a log at a start, and finds torn and damaged batches
+log_recovery.py    recovers the segments of a log at a start: finds torn and damaged batches
 repair.py          changes that recovery makes to files, and the error for damage that no crash explains
 clean_shutdown.py  the file of a clean shutdown, with the state of every log
 """

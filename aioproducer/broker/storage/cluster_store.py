@@ -111,6 +111,7 @@ class ClusterStore(ClusterJournal):
             "changed_ms": metadata.changed_ms,
             "partitions": list(metadata.partitions),
             "groups": list(metadata.groups),
+            "marked": list(metadata.marked),
         }
         self._put("transaction", metadata.transactional_id, value=value)
 
@@ -199,6 +200,7 @@ class ClusterStore(ClusterJournal):
             transactions.restore(_transaction(str(key[1]), value, now_ms))
         self._restore_producer_ids(state, transactions)
         self._write_missing_markers(state)
+        transactions.finish_prepared()
         _end_unknown_transactions(state, transactions, now_ms)
 
     def _restore_topic(self, state: ClusterState, topic_id: UUID, value: Any) -> None:
@@ -304,6 +306,8 @@ def _transaction(transactional_id: str, value: Any, now_ms: int) -> TransactionM
     metadata.changed_ms = value.get("changed_ms", now_ms)  # earlier versions did not write it
     metadata.partitions = dict.fromkeys(map(tuple, value["partitions"]))
     metadata.groups = dict.fromkeys(value["groups"])
+    producer_id, producer_epoch = value.get("marked", metadata.marked)  # earlier versions did not write it
+    metadata.marked = producer_id, producer_epoch
     return metadata
 
 

@@ -47,8 +47,12 @@ class Committer:
         self._sync_due = False
         self._idle = asyncio.Event()
         self._idle.set()
-        self._closing = False
-        directory.on_change = self._schedule
+        self._closing = self._closed = False
+
+    def changed(self) -> None:
+        """There is something to commit."""
+        if not self._closed:
+            self._schedule()
 
     def when_committed(self, callback: Callable[[bool], object]) -> None:
         """Calls back with True once all changes so far are committed, maybe at once; with False if that fails."""
@@ -79,7 +83,7 @@ class Committer:
                 await self.commit()
         finally:
             await self._idle.wait()
-            self._directory.on_change = _nothing
+            self._closed = True
             if self._sync_timer is not None:
                 self._sync_timer.cancel()
             self._executor.shutdown()
@@ -149,7 +153,3 @@ class Committer:
         self._sync_timer = None
         self._sync_due = True
         self._start()
-
-
-def _nothing() -> None:
-    pass

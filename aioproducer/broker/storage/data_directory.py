@@ -41,15 +41,22 @@ class DataDirectory:
     ``on_change`` is called when there is something to commit, ``on_failure`` after the first error.
     """
 
-    def __init__(self, files: Files, *, recover: bool = False) -> None:
+    def __init__(
+        self,
+        files: Files,
+        *,
+        recover: bool = False,
+        on_change: Callable[[], object] = lambda: None,
+        on_failure: Callable[[], object] = lambda: None,
+    ) -> None:
         self.files = files
         self.recover = recover
         self.journal = MetadataJournal()
         self.failure: OSError | None = None
         self.checkpoints: dict[Key, LogCheckpoint] = {}
         """The state of logs that were closed properly, by the keys of their partitions."""
-        self.on_change: Callable[[], object] = lambda: None
-        self.on_failure: Callable[[], object] = lambda: None
+        self._on_change = on_change
+        self._on_failure = on_failure
         self.changes = 0
         """The number of changes so far."""
         self._changed: dict[StoredBatches, None] = {}
@@ -265,7 +272,7 @@ class DataDirectory:
     def changed(self) -> None:
         """Counts a change, and has it committed."""
         self.changes += 1
-        self.on_change()
+        self._on_change()
 
     # committing
 
@@ -312,7 +319,7 @@ class DataDirectory:
         if self.failure is None:
             log.error("%s has failed, and no change is acknowledged until it is opened anew: %s", self.files, error)
             self.failure = error
-            self.on_failure()
+            self._on_failure()
 
     @property
     def has_unsynced(self) -> bool:

@@ -30,13 +30,12 @@ class Storage:
     """
 
     def __init__(self, files: Files, on_failure: Callable[[str], object], *, recover: bool = False) -> None:
-        self._directory = DataDirectory(files, recover=recover)
+        self._directory = DataDirectory(files, recover=recover, on_change=self._changed, on_failure=self._failed)
         self.journal = ClusterStore(self._directory)
         self._committer: Committer | None = None
         self._state: ClusterState | None = None
         self._closed = False
         self._on_failure = on_failure
-        self._directory.on_failure = self._failed
 
     @property
     def is_open(self) -> bool:
@@ -90,6 +89,10 @@ class Storage:
             await in_own_thread(_THREAD, partial(write_clean_shutdown, files, logs))
         except OSError as error:
             log.warning("%s: no %s, so the next start reads every batch: %s", files, CLEAN_SHUTDOWN, error)
+
+    def _changed(self) -> None:
+        if self._committer is not None:
+            self._committer.changed()
 
     def _failed(self) -> None:
         self._on_failure(f"the data directory {self._directory.files} has failed: {self._directory.failure}")

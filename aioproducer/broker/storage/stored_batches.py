@@ -12,7 +12,7 @@ from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.log.log_checkpoint import SegmentCheckpoint
 from aioproducer.broker.log.producer_state import ProducerStateManager
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.storage.log_reader import LogReader
+from aioproducer.broker.storage.log_recovery import LogRecovery
 from aioproducer.broker.storage.repair import Repair
 from aioproducer.broker.storage.segment import Segment, base_offset_of, segment_path
 from aioproducer.errors import CorruptRecordException, KafkaStorageException
@@ -257,12 +257,12 @@ class StoredBatches:
         """
         synced_to = self._keeper.recovery_point(self.key)
         found = self._base_offsets()
-        reader = LogReader(
+        recovery = LogRecovery(
             self._files, self.directory, found, log_start_offset, synced_to, recover=self._keeper.recover
         )
         unsynced: dict[str, None] = {}
         end = log_start_offset
-        for base_offset, batch in reader.read():
+        for base_offset, batch in recovery.read():
             if not self._segments or self._segments[-1].base_offset != base_offset:
                 self._segments.append(Segment(self.directory, base_offset, self._end))
                 self._created.add(self._segments[-1].path)
@@ -272,7 +272,7 @@ class StoredBatches:
                 unsynced[self._segments[-1].path] = None
             yield batch
         self._written = self._end
-        self._keeper.recovered(Recovered(self.key, end, reader.damage, reader.repairs, list(unsynced)))
+        self._keeper.recovered(Recovered(self.key, end, recovery.damage, recovery.repairs, list(unsynced)))
 
     def segments(self) -> tuple[list[SegmentCheckpoint], int]:
         """The arguments of :meth:`restore`, once all batches are in their files."""

@@ -322,7 +322,8 @@ class PartitionSequences:
     def resolve(self, batch: ProducerBatch) -> None:
         """The log has the batch's sequences."""
         self._remove(batch)
-        self._late_until = max(self._late_until, batch.arrives_until)
+        if batch.arrives_until > self._late_until:  # a comparison costs no call
+            self._late_until = batch.arrives_until
         if batch.log != self.log or batch.max_timestamp < self._remembered_from:
             return
         self.known_id = batch.producer_id

@@ -30,6 +30,7 @@ from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.sender.sender_calls import SenderCalls
 from aioproducer.producer.transactions.transaction_calls import TransactionCalls
+from aioproducer.protocol.text_check import check_topic
 from aioproducer.types import Headers, ProducerRecord
 
 NO_PARTITION_YET: Final = 2**31 - 1
@@ -128,7 +129,7 @@ class Admission:
                 try:
                     key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
                 except Later as later:
-                    return self._serialize_later(later.serialization, topic, partition, timestamp_ms, condition, record)
+                    return self._serialize_later(later.serialization, given, condition, record)
             choose = None
             if partition is None and hooks.partitions():
                 key_bytes, value_bytes = as_bytes(key_bytes, "key"), as_bytes(value_bytes, "value")
@@ -138,9 +139,8 @@ class Admission:
             number = NO_PARTITION_YET if choose is not None and partition is None else partition
             delivery = self._accumulator.append(topic, key_bytes, value_bytes, number, timestamp_ms, headers)
             if delivery is None:
-                return self.park(
-                    topic, key_bytes, value_bytes, partition, timestamp_ms, headers, condition, record, choose
-                )
+                waiting = ProducerRecord(topic, value_bytes, key_bytes, partition, timestamp_ms, headers)
+                return self.park(waiting, condition, intercepted=record, choose=choose)
         except BaseException as error:
             if record is not None:
                 hooks.on_send_error(record, error)
@@ -155,27 +155,15 @@ class Admission:
     def _serialize_later(
         self,
         serialization: Serialization,
-        topic: str,
-        partition: int | None,
-        timestamp_ms: int | None,
+        given: ProducerRecord,
         condition: Callable[[], Any] | None,
         intercepted: ProducerRecord | None,
     ) -> ParkedRecord:
         """Parks a record until its serializers finish; everything else about it is checked now."""
-        headers = serialization.headers
+        record = given._replace(value=None, key=None, headers=serialization.headers)
         try:
-            self._accumulator.check(topic, None, None, partition, timestamp_ms, headers)
-            return self.park(
-                topic,
-                None,
-                None,
-                partition,
-                timestamp_ms,
-                headers,
-                condition,
-                intercepted,
-                serialization=serialization,
-            )
+            self._accumulator.check(record.topic, None, None, record.partition, record.timestamp_ms, record.headers)
+            return self.park(record, condition, intercepted=intercepted, serialization=serialization)
         except BaseException:
             serialization.drop()
             raise
@@ -210,34 +198,24 @@ class Admission:
 
     def park(
         self,
-        topic: str,
-        key: Any,
-        value: Any,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: Headers | None,
+        record: ProducerRecord,
         condition: Callable[[], Any] | None = None,
+        *,
         intercepted: ProducerRecord | None = None,
         choose: Callable[[], int | None] | None = None,
         serialization: Serialization | None = None,
     ) -> ParkedRecord:
         """Parks a checked record that lacks metadata, memory, or its bytes."""
-        if not topic:
-            raise IllegalArgumentException("the topic is empty")
+        check_topic(record.topic)
         self.check_place()
         self.check_open()
-        key_bytes, value_bytes = as_bytes(key, "key"), as_bytes(value, "value")
-        size = self._accumulator.record_size(key_bytes, value_bytes, headers)
+        record = record._replace(value=as_bytes(record.value, "value"), key=as_bytes(record.key, "key"))
+        size = self._accumulator.record_size(record.key, record.value, record.headers)
         if serialization is not None:
             size += serialization.size
-        record = ParkedRecord(
+        parked = ParkedRecord(
             self._loop,
-            topic,
-            key_bytes,
-            value_bytes,
-            partition,
-            timestamp_ms,
-            headers,
+            record,
             size,
             now=self._loop.time(),
             max_block=self._max_block,
@@ -247,9 +225,9 @@ class Admission:
             choose=choose,
             serialization=serialization,
         )
-        self._lot.park(record)
-        self._sender.parked(topic)
-        return record
+        self._lot.park(parked)
+        self._sender.parked(record.topic)
+        return parked
 
     def failed(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
         """The delivery of a record that can never be sent."""

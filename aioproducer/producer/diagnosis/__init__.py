@@ -1,4 +1,4 @@
-"""Why records wait or have failed, as values and in words.
+"""Diagnosis: why records wait or have failed, as values and in words.
 
     reason.py       the list of reasons
     explanation.py  the answer of ``explain``, which ``sender/obstacles.py`` finds

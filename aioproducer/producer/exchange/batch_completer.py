@@ -153,8 +153,9 @@ class BatchCompleter:
                 append_time = -1  # a broker that recognised the retry answers with the batch's own latest timestamp
             if stamped is not None:
                 stamped.append_time = append_time >= 0
-                for earlier in stamped.shown_by(batch):
-                    self._is_in_log(queue, stamped, earlier, now)
+                if stamped.unresolved[0] is not batch:
+                    for earlier in stamped.shown_by(batch):
+                        self._is_in_log(queue, stamped, earlier, now)
                 stamped.resolve(batch)
             self._succeed(batch, base_offset if known else -1, append_time if known else -1, now)
         elif action is Action.FAIL:

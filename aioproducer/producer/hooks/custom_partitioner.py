@@ -6,8 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from aioproducer.configs.plugins import is_async
 from aioproducer.errors import ConfigException, PartitionerException
+from aioproducer.tasks.coroutine_functions import is_async
 from aioproducer.types import PartitionInfo, TopicPartitions
 
 

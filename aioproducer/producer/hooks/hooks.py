@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from aioproducer.configs.plugins import is_async, made
+from aioproducer.configs.plugins import made
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import ConfigException, IllegalStateException
 from aioproducer.producer.accumulator.produce_result import Loop, ProduceResult
@@ -19,6 +19,7 @@ from aioproducer.producer.hooks.custom_partitioner import CustomPartitioner
 from aioproducer.producer.hooks.interceptors import ProducerInterceptors, unacknowledged
 from aioproducer.producer.hooks.pending_serialization import Later, Serialization
 from aioproducer.producer.hooks.serialization import Serialize, Unfinished, sees_headers, serializes_later, serializing
+from aioproducer.tasks.coroutine_functions import is_async
 from aioproducer.types import Headers, PartitionInfo, ProducerRecord, TopicPartition
 
 log = logging.getLogger(__name__)

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from aioproducer.configs.plugins import is_async
 from aioproducer.errors import ConfigException
 from aioproducer.record_metadata import RecordMetadata
+from aioproducer.tasks.coroutine_functions import is_async
 from aioproducer.types import Headers, ProducerRecord, TopicPartition
 
 log = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aioproducer.configs.plugins import is_async
 from aioproducer.errors import ConfigException, SerializationException
+from aioproducer.tasks.coroutine_functions import is_async
 
 Serialize = Callable[[str, list[tuple[str, bytes | None]], Any], Any]
 """(topic, headers, data) → bytes or None; raises SerializationException for any error, and Unfinished."""

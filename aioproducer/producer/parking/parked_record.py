@@ -11,7 +11,7 @@ from aioproducer.producer.accumulator.produce_result import PENDING, Loop, Produ
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.hooks.pending_serialization import Serialization
 from aioproducer.producer.parking.held_delivery import HeldDelivery
-from aioproducer.types import Headers, ProducerRecord
+from aioproducer.types import ProducerRecord
 
 PARKED_COST: Final = 640
 """Bytes of memory a waiting record takes besides its own (measured by ``python -m benchmarks memory``)."""
@@ -48,12 +48,7 @@ class ParkedRecord:
     def __init__(
         self,
         loop: Loop,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: Headers | None,
+        record: ProducerRecord[bytes | None, bytes | None],
         size: int,
         *,
         now: float,
@@ -64,12 +59,12 @@ class ParkedRecord:
         choose: Callable[[], int | None] | None = None,
         serialization: Serialization | None = None,
     ) -> None:
-        self.topic = topic
-        self.key = key
-        self.value = value
-        self.partition = partition
-        self.timestamp_ms = timestamp_ms
-        self.headers = None if headers is None else tuple(headers)  # the caller's list may change
+        self.topic = record.topic
+        self.value = record.value
+        self.key = record.key
+        self.partition = record.partition
+        self.timestamp_ms = record.timestamp_ms
+        self.headers = None if record.headers is None else tuple(record.headers)  # the caller's list may change
         self.size = size
         self.serialization = serialization
         """The pending serialization of key and value; None once they are bytes."""

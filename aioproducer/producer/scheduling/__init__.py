@@ -1,4 +1,4 @@
-"""Which partitions may send now, and which batches a request takes. Rules of state and ``now``.
+"""Scheduling: which partitions may send now, and which batches a request takes. Rules of state and ``now``.
 
     a batch is full, ends its linger, or is retried → schedule → readiness → drain
 

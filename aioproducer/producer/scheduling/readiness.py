@@ -1,4 +1,4 @@
-"""Whether a partition's first batch may be sent, and why not (``RecordAccumulator.partitionReady``).
+"""The rule that says whether a partition's first batch may be sent (``RecordAccumulator.partitionReady``).
 
 Pure rules over a :class:`PartitionQueue` and ``now``. :class:`ReadySet` keeps the partitions that may have something to
 send by leader, so that a wake of the Sender costs in proportion to what is ready, not to the number of partitions.

@@ -1,4 +1,4 @@
-"""What decides when batches leave, in one piece."""
+"""The scheduling rules of one producer, in one object."""
 
 from __future__ import annotations
 

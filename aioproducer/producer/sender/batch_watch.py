@@ -1,4 +1,4 @@
-"""What the accumulator reports to the Sender: each new batch, and each full one."""
+"""Receives the accumulator's reports for the Sender: each new batch, and each full one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the client reports to the Sender: links, metadata, refusals."""
+"""Receives the client's reports for the Sender: links, metadata, refusals."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def explain(here: Situation, topic: str, partition: int, now: float, fatal: Kafk
         obstacles.append(Obstacle(Reason.FAILED, f"the producer has failed: {fatal}", last_error=str(fatal)))
     head: ProducerBatch | None = None
     window: dict[str, Any] = {}
-    if partition < len(queues):
-        queue = queues[partition]
+    queue = queues[partition] if partition < len(queues) else _gone(here, topic, partition)
+    if queue is not None:
         batches = [batch for batch, its_queue in here.incomplete.items() if its_queue is queue]
         window = _window(here, queue)
         head = next((batch for batch in batches if not batch.in_flight), batches[0] if batches else None)
@@ -85,6 +85,12 @@ def explain(here: Situation, topic: str, partition: int, now: float, fatal: Kafk
         parked_ms=max(((now - record.parked_at) * 1000 for record in parked), default=0.0),
         **window,
     )
+
+
+def _gone(here: Situation, topic: str, partition: int) -> PartitionQueue | None:
+    """The queue of a partition that its topic has no longer, if it has batches."""
+    queues = (queue for _, queue in here.incomplete.items())
+    return next((queue for queue in queues if (queue.topic, queue.partition) == (topic, partition)), None)
 
 
 def _window(here: Situation, queue: PartitionQueue) -> dict[str, Any]:
@@ -127,7 +133,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
     own = None if waiting is None else _in_the_queue(here, queue, batch, waiting, now)
     if waiting is Reason.LINGER and own is not None:
         obstacles.append(own)
-    obstacles += _leader(queue, link, now)
+    obstacles += _leader(here, queue, link, now)
     if own is not None and waiting is not Reason.LINGER:
         obstacles.append(own)
     if here.ids.missing() and waiting is not Reason.PRODUCER_ID:
@@ -223,8 +229,13 @@ def _producer_id(here: Situation) -> Obstacle:
     )
 
 
-def _leader(queue: PartitionQueue, link: BrokerLink | None, now: float) -> Iterator[Obstacle]:
-    if queue.leader == NO_LEADER:
+def _leader(here: Situation, queue: PartitionQueue, link: BrokerLink | None, now: float) -> Iterator[Obstacle]:
+    topic = here.topics.get(queue.topic)
+    if queue.leader == NO_LEADER and topic is not None and queue.partition >= len(topic.queues):
+        has = counted(len(topic.queues), "partition")
+        text = f"the topic was created anew, and has {has} now: add some, or send the record again"
+        yield Obstacle(Reason.NO_LEADER, text)
+    elif queue.leader == NO_LEADER:
         yield Obstacle(
             Reason.NO_LEADER, "the partition has no leader: are the brokers that hold it up? (see topics describe)"
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Any
 
+from aioproducer.configs.config_def import INT_MAX, LONG_MAX
 from aioproducer.errors import IllegalArgumentException, KafkaError
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.producer.transactions.operation_slot import OperationSlot
@@ -17,6 +19,7 @@ from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
+from aioproducer.protocol.text_check import check_text, check_topic
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 CALL = "send_offsets_to_transaction"
@@ -32,18 +35,31 @@ def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         )
     if not group.group_id:
         raise IllegalArgumentException("the group id is empty")
+    check_text("the group id", group.group_id)
+    check_text("the member id", group.member_id)
+    if group.group_instance_id is not None:
+        check_text("the group instance id", group.group_instance_id)
+    _check_number("the generation", group.generation_id, f"of group {group.group_id!r}", INT_MAX, least=-1)
     if group.generation_id > 0 and not group.member_id:
         raise IllegalArgumentException(
             f"{group} is of generation {group.generation_id}, but without a member id: pass the consumer's metadata"
         )
     for (topic, partition), given in offsets.items():
-        offset = given.offset if isinstance(given, OffsetAndMetadata) else given
-        if not isinstance(offset, int):
-            raise IllegalArgumentException(
-                f"the offset of {topic}-{partition} is of type {type(offset).__name__}; it must be an int"
-            )
-        if offset < 0:
-            raise IllegalArgumentException(f"offset {offset} of {topic}-{partition} is negative")
+        check_topic(topic)
+        _check_number("the partition", partition, f"of topic {topic!r}", INT_MAX)
+        of = f"of {topic}-{partition}"
+        offset = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
+        _check_number("the offset", offset.offset, of, LONG_MAX)
+        _check_number("the leader epoch", offset.leader_epoch, of, INT_MAX, least=-1)
+        if offset.metadata:
+            check_text(f"the metadata {of}", offset.metadata)
+
+
+def _check_number(what: str, number: Any, of: str, most: int, *, least: int = 0) -> None:
+    if not isinstance(number, int):
+        raise IllegalArgumentException(f"{what} {of} is of type {type(number).__name__}; it must be an int")
+    if not least <= number <= most:
+        raise IllegalArgumentException(f"{what} {of} is {number}; it must be {least} to {most}")
 
 
 class TransactionOffsets:

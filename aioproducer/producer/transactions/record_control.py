@@ -1,4 +1,4 @@
-"""What a transaction does with its records."""
+"""The controls that a transaction has over its records."""
 
 from __future__ import annotations
 

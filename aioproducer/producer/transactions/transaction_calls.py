@@ -1,4 +1,4 @@
-"""What the calls of a producer need of its transactions."""
+"""The interface of transactions, as the producer's calls use it."""
 
 from __future__ import annotations
 

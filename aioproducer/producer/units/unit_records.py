@@ -21,6 +21,7 @@ from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.sender.sender_calls import SenderCalls
 from aioproducer.producer.units.unit_member import UnitRecord
+from aioproducer.protocol.text_check import check_topic
 from aioproducer.types import Headers, ProducerRecord
 
 
@@ -75,6 +76,7 @@ class UnitRecords:
     async def _prepared(self, given: ProducerRecord) -> UnitRecord:
         topic, value, key, partition, timestamp_ms, headers = given
         accumulator, hooks = self._accumulator, self._hooks
+        check_topic(topic)
         try:
             key_bytes, value_bytes = key, value
             if hooks.serializes:
@@ -147,12 +149,9 @@ class UnitRecords:
     def _park(self, record: UnitRecord) -> Delivery:
         parked = ParkedRecord(
             self._loop,
-            record.topic,
-            record.key,
-            record.value,
-            record.partition,
-            record.timestamp_ms,
-            record.headers,
+            ProducerRecord(
+                record.topic, record.value, record.key, record.partition, record.timestamp_ms, record.headers
+            ),
             record.size,
             now=self._loop.time(),
             max_block=self._max_block,

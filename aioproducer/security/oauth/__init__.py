@@ -5,7 +5,8 @@ the configs. The login of the client retrieves the first token when a connection
 it. A task of the login renews the token before it expires; an attempt that fails is made again after a back-off. Claims
 of a JWT give the time of the renewal, but prove nothing: brokers verify tokens. A refused token is not used again.
 
-settings.py          where a client gets its tokens, from its configs
+settings.py          the source of a client's tokens, from its configs
+token_config.py      the configs that it reads
 login.py             keeps a client's token fresh
 refresh.py           when to renew a token
 retrieval.py         gets a token: from the user's code, an identity provider or a file

@@ -1,4 +1,4 @@
-"""What a JWT says of itself. Nothing is verified here: for messages, and for the time when to renew a token."""
+"""Reads the claims of a JWT, unverified: for messages, and for the time when to renew a token."""
 
 from __future__ import annotations
 

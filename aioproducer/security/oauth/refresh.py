@@ -1,4 +1,5 @@
-"""When to renew a token: Kafka's rule (``ExpiringCredentialRefreshingLogin.refreshMs``) and its four configs."""
+"""Decides when to renew a token: Kafka's rule (``ExpiringCredentialRefreshingLogin.refreshMs``), with its four
+configs."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
-from aioproducer.configs.plugins import is_async
 from aioproducer.errors import KafkaError, SaslAuthenticationException, TokenUnavailableException
 from aioproducer.printable import printable
 from aioproducer.security.oauth.assertion import AssertionFailed
@@ -27,6 +26,7 @@ from aioproducer.security.oauth.settings import (
 )
 from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.oauth.unsecured import unsecured_token
+from aioproducer.tasks.coroutine_functions import is_async
 
 Retrieve = Callable[[], Awaitable[OAuthBearerToken]]
 """Gets a new token. Raises :class:`TokenUnavailableException` if it makes sense to try again, and another

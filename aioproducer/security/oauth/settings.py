@@ -1,4 +1,4 @@
-"""Where a client gets its tokens, and how long that may take: from its configs, with Kafka's rules.
+"""The settings of OAUTHBEARER, from a client's configs and by Kafka's rules: the source of tokens, and its time limits.
 
 ``sasl.oauth.token.provider`` is the user's own code. Otherwise Kafka's configs name a file, or an identity provider and
 what it knows the client by (client credentials, or an assertion); some of that may stand in ``sasl.jaas.config``, as
@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from aioproducer.errors import ConfigException
@@ -21,14 +21,12 @@ from aioproducer.security.oauth.http import HttpLimits, system_trust
 from aioproducer.security.oauth.libraries import httpx, pyjwt
 from aioproducer.security.oauth.refresh import RefreshWindow
 from aioproducer.security.oauth.token import OAuthBearerToken
+from aioproducer.security.oauth.token_config import TokenConfig
 from aioproducer.security.oauth.unsecured import PREFIX as UNSECURED
 from aioproducer.security.oauth.unsecured import unsecured_token
 from aioproducer.security.password import Password
 from aioproducer.security.sasl import OAUTHBEARER
 from aioproducer.security.tls import client_context
-
-if TYPE_CHECKING:
-    from aioproducer.configs.client_config import ClientConfig
 
 _PACKAGE = "org.apache.kafka.common.security.oauthbearer."
 DEFAULT_RETRIEVER = f"{_PACKAGE}DefaultJwtRetriever"
@@ -112,7 +110,7 @@ class OAuthSettings:
     retry_backoff_max_ms: int
 
 
-def oauth_settings(config: ClientConfig) -> OAuthSettings:
+def oauth_settings(config: TokenConfig) -> OAuthSettings:
     """Raises :class:`ConfigException` for what is missing, contradictory or without effect."""
     connect, read = config.sasl_login_connect_timeout_ms, config.sasl_login_read_timeout_ms
     return OAuthSettings(
@@ -130,7 +128,7 @@ def oauth_settings(config: ClientConfig) -> OAuthSettings:
     )
 
 
-def _source(config: ClientConfig) -> TokenSource:
+def _source(config: TokenConfig) -> TokenSource:
     url, options = config.sasl_oauthbearer_token_endpoint_url, _jaas_options(config.sasl_jaas_config)
     if config.sasl_oauth_token_provider is not None:
         if config.sasl_jaas_config is not None:
@@ -156,7 +154,7 @@ def _source(config: ClientConfig) -> TokenSource:
 
 
 def _endpoint(
-    config: ClientConfig, url: str, options: Mapping[str, str], extensions: Mapping[str, str], *, grants_assertion: bool
+    config: TokenConfig, url: str, options: Mapping[str, str], extensions: Mapping[str, str], *, grants_assertion: bool
 ) -> TokenEndpoint:
     client_id = config.sasl_oauthbearer_client_credentials_client_id or options.get("clientId")
     secret = config.sasl_oauthbearer_client_credentials_client_secret
@@ -185,7 +183,7 @@ def _endpoint(
     )
 
 
-def _assertion(config: ClientConfig) -> Assertion | None:
+def _assertion(config: TokenConfig) -> Assertion | None:
     """Files are only checked here for being there: they are read for each assertion."""
     names = ("file", "private_key_file", "template_file")
     paths = {name: getattr(config, f"sasl_oauthbearer_assertion_{name}") for name in names}

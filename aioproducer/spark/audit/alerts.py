@@ -1,4 +1,4 @@
-"""When to raise an alert: what changes in the reports of a metrics topic.
+"""Raises alerts for changes in the reports of a metrics topic.
 
 Each producer judges by itself whether a figure is beyond its threshold, as ``health()`` does, because it knows its own
 configs. Here alerts say when that begins and when it is over, and which producers have fallen silent.

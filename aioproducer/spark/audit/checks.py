@@ -1,4 +1,4 @@
-"""What an audit checked, of how many records, and why not of the others. A verdict is worth no more than this."""
+"""The checks of an audit: of how many records, and why not of the others. A verdict is worth no more than these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit may find, and the columns in which its rules report it."""
+"""The findings of an audit, and the columns in which its rules report them."""
 
 from __future__ import annotations
 

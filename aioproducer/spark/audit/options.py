@@ -1,4 +1,4 @@
-"""What an audit needs to know besides its data."""
+"""The options of an audit, besides its data."""
 
 from __future__ import annotations
 

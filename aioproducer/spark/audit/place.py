@@ -1,4 +1,4 @@
-"""Where an audit writes: a directory of this machine, or of any file system that Spark can reach."""
+"""The directory that an audit writes to: on this machine, or in any file system that Spark can reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit found, small enough to keep and show: counts, examples, and figures in a bounded number of rows."""
+"""The result of an audit, small enough to keep and show: counts, examples, and figures in a bounded number of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a streaming audit keeps of what it has seen: the end of each partition, and each producer's last place there."""
+"""The state of a streaming audit: the end of each partition, and each producer's last place there."""
 
 from __future__ import annotations
 

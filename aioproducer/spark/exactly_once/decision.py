@@ -1,4 +1,4 @@
-"""What the driver decides about an epoch: all of its rows are to be read, and these transactions hold them.
+"""The driver's decision about an epoch: all of its rows are to be read, and these transactions hold them.
 
 A decision is kept as metadata of an offset, as markers are. One that names many transactions has further pieces, each
 with a group of its own. Rules only.
@@ -234,13 +234,27 @@ def check_open(prepared: Sequence[Prepared], left_ms: Sequence[int | None], time
 
 def incomplete(lost: Sequence[Prepared], where: str, partitions: int, why: str) -> EpochIncompleteException:
     """The error for an epoch of which some rows are there and some are not."""
-    some = ", ".join(str(one.partition) for one in lost[:20]) + (", …" if len(lost) > 20 else "")
+    some = _numbers([one.partition for one in lost])
     return EpochIncompleteException(
         f"{where}: the rows of {len(lost)} of {partitions} partitions ({some}) were aborted after the epoch had been "
         f"decided ({why}); those of the others can be read. Run the epoch again, from the same checkpoint or with "
         f"the same writeId and writeEpoch, with the same {partitions} partitions: only what is missing is written "
         "then. Let less time pass between the tasks and the restart than transaction.timeout.ms, or raise that config"
     )
+
+
+def forgotten(partitions: Sequence[int], where: str) -> MissingMarkerException:
+    """The error for transactions that were decided, and of which brokers know nothing any more."""
+    return MissingMarkerException(
+        f"{where}: the rows of partitions {_numbers(partitions)} were decided, and brokers have forgotten the "
+        "transactions (transactional.id.expiration.ms) and have no markers of them (offsets.retention.minutes), so it "
+        "is not known whether these rows can be read; nothing was written. Find that out, and set the marker by hand: "
+        "to the epoch of the decision if all of its rows are in the topic, or to the one before if none are"
+    )
+
+
+def _numbers(partitions: Sequence[int]) -> str:
+    return ", ".join(map(str, partitions[:20])) + (", …" if len(partitions) > 20 else "")
 
 
 def _in_order(outcomes: Iterable[Outcome], where: str) -> list[Outcome]:

@@ -1,4 +1,4 @@
-"""What brokers know of a write that happens once, looked up without changing it."""
+"""Looks up the state of an exactly-once write on the brokers, and changes nothing."""
 
 from __future__ import annotations
 

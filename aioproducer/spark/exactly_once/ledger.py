@@ -1,4 +1,4 @@
-"""What brokers know of a write: ``two_phases.Ledger``, by requests."""
+"""The ledger of a write, kept by brokers: implements ``two_phases.Ledger`` with requests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from aioproducer.errors import (
 )
 from aioproducer.producer.producer import core_of
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
-from aioproducer.spark.exactly_once.decision import Decision
+from aioproducer.spark.exactly_once.decision import Decision, forgotten
 from aioproducer.spark.exactly_once.in_parallel import in_parallel
 from aioproducer.spark.exactly_once.marker import Marker
 from aioproducer.spark.exactly_once.prepared import ONGOING, Prepared, names_of, slot_named
 from aioproducer.spark.sink.sink_options import SinkOptions
+from aioproducer.types import TopicPartition
 
 _WHOLE: Final = "all"
 """The end of the driver's name, where those of partitions have their numbers."""
@@ -64,15 +65,12 @@ class KafkaLedger:
 
     async def decision(self, *, stable: bool = True) -> Decision | None:
         """As it was, if not ``stable`` and another one is being made."""
-        head = await self._committed(self.whole, stable=stable)
-        pieces = []
-        if head is not None:
-            groups = [self._piece(number) for number in range(1, Decision.pieces_of(head, self.where) + 1)]
-            pieces = await in_parallel(groups, lambda group: self._committed(group, stable=stable))
-        return Decision.read(head, pieces, self.where)
+        place = self.options.marker_place
+        return await self._decision_of(await self._committed(self.whole, place, stable=stable), place, stable=stable)
 
     async def marker(self, partition: int, *, stable: bool) -> Marker | None:
-        return Marker.read(await self._committed(self.group_of(partition), stable=stable), self.where)
+        committed = await self._committed(self.group_of(partition), self.options.marker_place, stable=stable)
+        return Marker.read(committed, self.where)
 
     async def markers_from(self, partitions: int) -> dict[int, Marker | None]:
         """The markers of partitions from this number on."""
@@ -101,6 +99,12 @@ class KafkaLedger:
             return False
         return True
 
+    async def check_remembered(self, prepared: Prepared) -> None:
+        name = self.transactional_id(prepared.name)
+        found = (await self.admin.describe_transactions([name]))[name]
+        if found is None or found.producer_id != prepared.producer_id:
+            raise forgotten([prepared.partition], self.where)
+
     async def check_marker_topic(self) -> None:
         """Checks it now, because it would otherwise fail with the marker, after all rows were sent.
 
@@ -124,8 +128,16 @@ class KafkaLedger:
     def _piece(self, number: int) -> str:
         return f"{self.whole}.{number}"
 
-    async def _committed(self, group: str, *, stable: bool) -> OffsetAndMetadata | None:
-        place = self.options.marker_place
+    async def _decision_of(
+        self, head: OffsetAndMetadata | None, place: TopicPartition, *, stable: bool
+    ) -> Decision | None:
+        pieces = []
+        if head is not None:
+            groups = [self._piece(number) for number in range(1, Decision.pieces_of(head, self.where) + 1)]
+            pieces = await in_parallel(groups, lambda group: self._committed(group, place, stable=stable))
+        return Decision.read(head, pieces, self.where)
+
+    async def _committed(self, group: str, place: TopicPartition, *, stable: bool) -> OffsetAndMetadata | None:
         return (await self.admin.list_consumer_group_offsets(group, [place], require_stable=stable))[place]
 
 
@@ -180,11 +192,21 @@ class KafkaDriversLedger(KafkaLedger):
         assert isinstance(manager, TransactionManager)
         if driver is None or (driver.producer_id, driver.producer_epoch) != tuple(manager.identity):
             return []
-        return [
+        kept = await self._decided_elsewhere()
+        left = [
             Prepared(*slot, one.producer_id, one.producer_epoch, manager.second_protocol)
             for name, one in found.items()
             if one.state == ONGOING and (slot := slot_named(name)) is not None
         ]
+        return [one for one in left if one.identity not in kept]
+
+    async def _decided_elsewhere(self) -> set[tuple[int, int, int, int]]:
+        """What was decided under this name with another marker topic: a ``foreachBatch`` may write to several topics
+        one after the other."""
+        heads = await self.admin.list_consumer_group_offsets(self.whole)
+        heads.pop(self.options.marker_place, None)
+        decisions = [await self._decision_of(head, place, stable=False) for place, head in heads.items()]
+        return {one.identity for decision in decisions if decision is not None for one in decision.prepared}
 
     async def fence(self, prepared: Prepared) -> None:
         if not await self.end(prepared, committed=False) or prepared.second_protocol:

@@ -1,4 +1,4 @@
-"""What a task's transaction writes besides its rows: a marker, which can be read if the rows can be read."""
+"""The marker that a task's transaction writes after its rows: if the marker can be read, so can the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an epoch is written once: what tasks do, what the driver does, and in which order.
+"""The two phases of an epoch that is written once: what tasks do, what the driver does, and in which order.
 
 In the first phase tasks write their rows, and leave the transactions open. In the second one the driver decides that
 all of them are committed, writes that down, and ends them. Whatever crashes when, the decision says what has to be
@@ -31,6 +31,9 @@ class Ledger(Protocol):
     async def end(self, prepared: Prepared, *, committed: bool) -> bool:
         """Commits or aborts the transaction. False if it is not open any more, and may have ended otherwise."""
 
+    async def check_remembered(self, prepared: Prepared) -> None:
+        """MissingMarkerException if brokers have forgotten the transaction, so that its marker may be gone as well."""
+
 
 class DriversLedger(Ledger, Protocol):
     """What only the driver does. ``take_over`` comes first."""
@@ -51,7 +54,8 @@ class DriversLedger(Ledger, Protocol):
         """Puts what was proposed in force, unless another driver has taken over."""
 
     async def left_open(self) -> list[Prepared]:
-        """All open transactions of the write's tasks; none if another driver has taken over."""
+        """All open transactions of the write's tasks, without those that were decided with another marker topic; none
+        if another driver has taken over."""
 
     async def fence(self, prepared: Prepared) -> None:
         """Aborts the transaction of an attempt that may still be at work, which can write no more."""
@@ -102,6 +106,8 @@ async def commit(ledger: DriversLedger, epoch: int, outcomes: Sequence[Outcome],
     check_order(last, epoch, where)
     if last is None or last.epoch < epoch:
         new = Decision.of(epoch, outcomes, where)
+        if last is not None:
+            await _finish_before(ledger, last, where)
         if last is None or last.version != VERSION:
             for partition, marker in (await ledger.markers_from(new.partitions)).items():
                 check_not_begun(marker, partition, epoch, where)
@@ -186,13 +192,30 @@ async def _is_committed(ledger: Ledger, epoch: int, one: Prepared) -> bool:
     if await ledger.end(one, committed=True):
         return True
     marker = await ledger.marker(one.partition, stable=False)
-    return marker is not None and marker.epoch >= epoch
+    if marker is not None and marker.epoch >= epoch:
+        return True
+    await ledger.check_remembered(one)
+    return False
 
 
 async def _commit_all(ledger: Ledger, epoch: int, prepared: Sequence[Prepared]) -> list[Prepared]:
     """Those that are lost."""
     committed = await in_parallel(prepared, lambda one: _is_committed(ledger, epoch, one))
     return [one for one, there in zip(prepared, committed, strict=True) if not there]
+
+
+async def _finish_before(ledger: DriversLedger, last: Decision, where: str) -> None:
+    """Commits what is left of an earlier epoch before another one is decided.
+
+    Spark runs an epoch of a stream until it is committed. A batch whose driver was killed may not be run again at all.
+    """
+    markers = await in_parallel(last.prepared, lambda one: ledger.marker(one.partition, stable=False))
+    missing = [
+        one for one, marker in zip(last.prepared, markers, strict=True) if marker is None or marker.epoch < last.epoch
+    ]
+    if lost := await _commit_all(ledger, last.epoch, missing):
+        earlier = f"{where}, and epoch {last.epoch} before it"
+        raise incomplete(lost, earlier, last.partitions, "that epoch was not run again in time")
 
 
 async def _abort_others(ledger: DriversLedger, kept: Iterable[Prepared]) -> None:

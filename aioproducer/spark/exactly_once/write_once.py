@@ -97,6 +97,7 @@ class _TaskRows:
             try:
                 await producer.begin_transaction()
                 await send_rows(producer, self._rows, self._columns, options.topic, str(task))
+                await producer.partitions_for(options.marker_place.topic)  # makes the topic, if no row has
                 marker = Marker(task.epoch, digest.rows, digest.text()).as_offset()
                 await producer.send_offsets_to_transaction(
                     {options.marker_place: marker}, ledger.group_of(task.partition)

@@ -1,4 +1,4 @@
-"""What brokers know of a write that happens once, for people: what is decided, what is open, what the next start does.
+"""The state of an exactly-once write, for people: what is decided, what is open, what the next start does.
 
 Rules only; ``inspection.py`` sends the requests.
 """
@@ -11,12 +11,15 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from aioproducer.admin.transactions import TransactionDescription
-from aioproducer.spark.exactly_once.decision import Decision, check_none_is_missing, check_not_begun, check_order
+from aioproducer.spark.exactly_once.decision import (
+    Decision,
+    check_none_is_missing,
+    check_not_begun,
+    check_order,
+    forgotten,
+)
 from aioproducer.spark.exactly_once.marker import VERSION, Marker, MarkerMismatchException, MissingMarkerException
 from aioproducer.spark.exactly_once.prepared import ONGOING, Prepared, slot_named
-
-_ENDING: Final = "PrepareCommit"
-"""Kafka's name for the state of one whose commit cannot be read everywhere yet."""
 
 
 class Fate(StrEnum):
@@ -26,6 +29,12 @@ class Fate(StrEnum):
     OPEN = "open"
     ENDING = "being committed"
     LOST = "lost"
+    FORGOTTEN = "forgotten"
+    """It was committed or aborted, too long ago for brokers to know."""
+
+
+_COMMITS: Final = {"PrepareCommit": Fate.ENDING, "CompleteCommit": Fate.COMMITTED}
+"""What Kafka's states mean whose transaction is committed: the first one cannot be read everywhere yet."""
 
 
 class NextStart(NamedTuple):
@@ -78,14 +87,16 @@ class WriteState:
     def fate(self, one: Prepared) -> Fate:
         """What has become of a transaction of the decision."""
         assert self.decision is not None
+        marker = self.markers.get(one.partition)
+        is_there = marker is not None and marker.epoch >= self.decision.epoch
         now = self.transactions.get(one.name)
         if now is not None and now.producer_id == one.producer_id:
             if now.state == ONGOING and now.producer_epoch == one.producer_epoch:
                 return Fate.OPEN
-            if now.state == _ENDING and now.producer_epoch == one.producer_epoch + one.second_protocol:
-                return Fate.ENDING
-        marker = self.markers.get(one.partition)
-        return Fate.COMMITTED if marker is not None and marker.epoch >= self.decision.epoch else Fate.LOST
+            if now.producer_epoch == one.producer_epoch + one.second_protocol and now.state in _COMMITS:
+                return _COMMITS[now.state]
+            return Fate.COMMITTED if is_there else Fate.LOST
+        return Fate.COMMITTED if is_there else Fate.FORGOTTEN
 
     def next_start(self, epoch: int) -> NextStart:
         """What a run of this epoch does, by the rules of the sink itself."""
@@ -98,11 +109,17 @@ class WriteState:
             if last is None or (last.epoch < epoch and last.version != VERSION):
                 for partition, marker in self.markers.items():
                     check_not_begun(marker, partition, epoch, where)
+            if gone := self.decided(Fate.FORGOTTEN):
+                raise forgotten([one.partition for one in gone], where)
         except (MarkerMismatchException, MissingMarkerException) as error:
             return NextStart(epoch, True, f"fails with {type(error).__name__}: {error}")
+        lost = self.decided(Fate.LOST)
         if last is None or last.epoch < epoch:
+            if last is not None and lost:
+                does = f"fails with EpochIncompleteException: run epoch {last.epoch} again before"
+                return NextStart(epoch, True, does)
             return NextStart(epoch, False, "writes all rows" + self._and_ends(last))
-        if lost := self.decided(Fate.LOST):
+        if lost:
             does = (
                 f"writes the rows of partitions {_numbers(lost)} again if Spark makes the same {last.partitions} "
                 "partitions, and otherwise fails with EpochIncompleteException"

@@ -1,4 +1,4 @@
-"""Whether a broker answers: the driver checks once, so that a wrong address is one error, not one of each attempt."""
+"""Checks once, on the driver, that a broker answers: a wrong address is one error, not one of each attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns of a DataFrame become which parts of a record."""
+"""The columns of a DataFrame, and the parts of a record that they become."""
 
 from __future__ import annotations
 

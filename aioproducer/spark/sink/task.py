@@ -1,4 +1,4 @@
-"""What a task knows about itself."""
+"""The identity of a task: its write, epoch, partition and attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the rows of a task have ended, or have only broken off.
+"""Tells the end of a task's rows from an interruption.
 
 When Spark fails, kills or cancels a task, it closes the socket from which the task's Python worker reads its rows.
 Between two messages of an Arrow stream this looks like the end of the stream, and pyarrow reports it as that. But after

@@ -1,4 +1,4 @@
-"""Which offsets a batch reads, and how they are divided among tasks. Rules only: nothing here needs a broker."""
+"""Plans the offsets of a batch, and divides them among tasks. Rules only: nothing here needs a broker."""
 
 from __future__ import annotations
 

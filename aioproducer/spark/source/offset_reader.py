@@ -1,4 +1,4 @@
-"""What a plan needs from the cluster: which partitions exist, where they begin and end, and which offset a time has."""
+"""Looks up in the cluster what a plan needs: partitions, their first and last offsets, the offset of a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a stream is behind its topics, from the progress of a query as Spark reports it.
+"""Computes how far a stream is behind its topics, from the progress of a query as Spark reports it.
 
 Spark's Kafka source reports such metrics itself; a source in Python cannot add any to the progress.
 """

@@ -1,4 +1,4 @@
-"""What a task of the source does: it reads a range of offsets of one partition, as Arrow record batches."""
+"""Reads a range of offsets of one partition, as Arrow record batches: the work of one task."""
 
 from __future__ import annotations
 

@@ -5,39 +5,23 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     report = simulate(seed=17)
     assert report.ok, report.violations
 
-    run.py               one seed, from its scenario to its report
-    report.py            the violations, counts and trace of a seed
-    drawing.py           draws the scenario of a seed
-    scenario.py          all decisions of a run: cluster, configs, work, faults
-    work_plan.py         the plans of users
-    surroundings.py      the parts that a run shares
-    loop.py              the event loop: virtual time, and a seed for everything that asyncio leaves open
-    network.py           names, listeners, connections
-    conditions.py        speed and sizes of the network
-    endpoint.py          one end of a connection, as in the kernel
-    transport.py, server.py, listening.py
-                         asyncio's transports and servers, and a listening port, on this network
-    faults.py            the kinds of faults, and where each applies
-    chaos.py             faults of the whole cluster
-    releases.py          the releases that brokers announce
-    truncation.py        cuts off the end of a log
-    vanished.py          records that were removed from logs
-    producers.py         the producers of a run
-    workload.py          users that send records
-    application.py       users that work in transactions
-    unit_work.py         users that work in units
-    serializer.py        a serializer that sometimes fails
-    interceptor.py       an interceptor that counts
-    endings.py           how producers end
-    ledger.py            every record, and its outcome
-    transactions.py      every transaction, and its end
-    invariants.py, transaction_invariants.py, unit_invariants.py
-                         the checks after a run
-    leftovers.py         checks that nothing is left on the loop
-    log_watch.py         checks the package's log
-    violations.py        the broken promises
-    trace.py             the events of a run, and their hash
-    stacks.py            the places where tasks wait
+    run.py           one seed, from its scenario to its report
+    report.py        the violations, counts and trace of a seed
+    drawing.py       draws the scenario of a seed
+    scenario.py      all decisions of a run: cluster, configs, work, faults
+    work_plan.py     the plans of users
+    releases.py      the releases that brokers announce
+    surroundings.py  the parts that a run shares
+    loop.py          the event loop: virtual time, and a seed for everything that asyncio leaves open
+    network/         the network in memory
+    listening.py     a listening port on this network
+    faults/          what strikes connections, brokers, logs and the cluster
+    users/           producers, and the tasks that use them
+    checks/          every record and transaction, and the invariants at the end
+    log_watch.py     checks the package's log
+    leftovers.py     checks that nothing is left on the loop
+    trace.py         the events of a run, and their hash
+    stacks.py        the places where tasks wait
 
 ``python -m aioproducer.testing.simulate --seeds 300`` runs many seeds.
 """
@@ -45,7 +29,7 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
 from __future__ import annotations
 
 from aioproducer.testing.simulation.drawing import draw
-from aioproducer.testing.simulation.faults import KINDS
+from aioproducer.testing.simulation.faults.faults import KINDS
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.report import Report
 from aioproducer.testing.simulation.run import play, simulate

@@ -14,8 +14,8 @@ from typing import Any
 from aioproducer.errors import ConfigException
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE
-from aioproducer.testing.simulation.conditions import Conditions
-from aioproducer.testing.simulation.faults import KINDS
+from aioproducer.testing.simulation.faults.faults import KINDS
+from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import (
     LARGEST,
@@ -27,7 +27,7 @@ from aioproducer.testing.simulation.scenario import (
     TopicPlan,
     stream,
 )
-from aioproducer.testing.simulation.serializer import turn_around
+from aioproducer.testing.simulation.users.serializer import turn_around
 from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan, draw_applications, draw_work
 
 _SESSIONS_MS = (0, 300, 1000, 5000)

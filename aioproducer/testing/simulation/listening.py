@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.transport import FakeSocket
+from aioproducer.testing.simulation.network.endpoint import Endpoint
+from aioproducer.testing.simulation.network.transport import FakeSocket
 
 
 class SimulatedListening:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from aioproducer.build_info import say_if_interpreted
+from aioproducer.testing.simulation.checks.violations import Violations
 from aioproducer.testing.simulation.trace import Trace
-from aioproducer.testing.simulation.violations import Violations
-from aioproducer.testing.simulation.workload import CallbackRaised
+from aioproducer.testing.simulation.users.workload import CallbackRaised
 
 
 @contextmanager

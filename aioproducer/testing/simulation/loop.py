@@ -12,10 +12,10 @@ from contextvars import Context
 from random import Random
 from typing import Any, TypeVar
 
-from aioproducer.testing.simulation.endpoint import Endpoint
-from aioproducer.testing.simulation.network import Network
-from aioproducer.testing.simulation.server import SimulatedServer
-from aioproducer.testing.simulation.transport import FakeSocket, SimulatedTransport
+from aioproducer.testing.simulation.network.endpoint import Endpoint
+from aioproducer.testing.simulation.network.network import Network
+from aioproducer.testing.simulation.network.server import SimulatedServer
+from aioproducer.testing.simulation.network.transport import FakeSocket, SimulatedTransport
 
 T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.BaseProtocol)

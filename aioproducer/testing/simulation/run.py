@@ -9,24 +9,24 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from aioproducer.testing.simulation.application import CONSUMED, ENOUGH_MS, INPUT, Application
-from aioproducer.testing.simulation.chaos import Chaos
+from aioproducer.testing.simulation.checks.invariants import check
+from aioproducer.testing.simulation.checks.transaction_invariants import check_all_ended, check_transactions
+from aioproducer.testing.simulation.checks.transactions import End
+from aioproducer.testing.simulation.checks.unit_invariants import check_units
 from aioproducer.testing.simulation.drawing import draw
-from aioproducer.testing.simulation.endings import Endings
-from aioproducer.testing.simulation.faults import KINDS
-from aioproducer.testing.simulation.invariants import check
+from aioproducer.testing.simulation.faults.chaos import Chaos
+from aioproducer.testing.simulation.faults.faults import KINDS
 from aioproducer.testing.simulation.leftovers import check_nothing_left
 from aioproducer.testing.simulation.log_watch import watched_log
 from aioproducer.testing.simulation.loop import Stuck
-from aioproducer.testing.simulation.producers import Producers
 from aioproducer.testing.simulation.report import Report
 from aioproducer.testing.simulation.scenario import Ending, Scenario, stream
 from aioproducer.testing.simulation.stacks import waiting_tasks
 from aioproducer.testing.simulation.surroundings import Surroundings
-from aioproducer.testing.simulation.transaction_invariants import check_all_ended, check_transactions
-from aioproducer.testing.simulation.transactions import End
-from aioproducer.testing.simulation.unit_invariants import check_units
-from aioproducer.testing.simulation.workload import Work
+from aioproducer.testing.simulation.users.application import CONSUMED, ENOUGH_MS, INPUT, Application
+from aioproducer.testing.simulation.users.endings import Endings
+from aioproducer.testing.simulation.users.producers import Producers
+from aioproducer.testing.simulation.users.workload import Work
 
 
 def simulate(

@@ -10,7 +10,7 @@ from typing import Any
 
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
-from aioproducer.testing.simulation.conditions import Conditions
+from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.releases import Release
 from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan
 

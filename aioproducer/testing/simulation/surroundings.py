@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.simulation.faults import SimulatedFaults
-from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check_end
-from aioproducer.testing.simulation.ledger import Ledger
+from aioproducer.testing.simulation.checks.invariants import BatchWatch, WireWatch, check_end
+from aioproducer.testing.simulation.checks.ledger import Ledger
+from aioproducer.testing.simulation.checks.transactions import TransactionLedger
+from aioproducer.testing.simulation.checks.violations import Violations
+from aioproducer.testing.simulation.faults.faults import SimulatedFaults
 from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
-from aioproducer.testing.simulation.network import Network
+from aioproducer.testing.simulation.network.network import Network
 from aioproducer.testing.simulation.releases import NEWEST, Releases
 from aioproducer.testing.simulation.scenario import Scenario, stream
 from aioproducer.testing.simulation.trace import Trace
-from aioproducer.testing.simulation.transactions import TransactionLedger
-from aioproducer.testing.simulation.violations import Violations
 
 HOST = "kafka"
 

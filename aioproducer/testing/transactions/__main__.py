@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka, KafkaFailed, KafkaUnavailable
-from aioproducer.testing.kafka_libs import DEFAULT_VERSION
+from aioproducer.testing.kafka.apache_kafka import QUICK_FAILOVER, ApacheKafka, KafkaFailed, KafkaUnavailable
+from aioproducer.testing.kafka.kafka_libs import DEFAULT_VERSION
 from aioproducer.testing.transactions import campaign
 from aioproducer.testing.transactions.plan import Plan
 from aioproducer.testing.transactions.report import Report

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from random import Random
 
 from aioproducer.admin import KafkaAdmin
-from aioproducer.testing.apache_kafka import ApacheKafka
-from aioproducer.testing.kafka_libs import KafkaFailed
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.kafka_libs import KafkaFailed
 from aioproducer.testing.transactions.plan import Plan
 
 _CATCHING_UP = 120.0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.transactions.audit import audit_campaign, deliveries
 from aioproducer.testing.transactions.bounces import bounce_brokers
 from aioproducer.testing.transactions.journal import Journal

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aioproducer.testing.kafka_output import ConsumedRecord
+from aioproducer.testing.kafka.kafka_output import ConsumedRecord
 from aioproducer.testing.transactions.journal import Journal, Outcome
 from aioproducer.testing.transactions.plan import Plan, Transaction, transaction_of
 

@@ -396,7 +396,7 @@ async def test_a_static_member_that_is_back_before_the_assignment_gets_one(world
 
 
 @virtual
-async def test_an_empty_group_does_not_wait_for_who_has_only_asked_for_an_id(world: World) -> None:
+async def test_an_empty_group_does_not_wait_for_members_that_only_requested_an_id(world: World) -> None:
     groups = make()
     for _ in range(2):  # not only the first time in its life
         Client(groups, "silent").join()

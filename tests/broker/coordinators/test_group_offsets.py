@@ -39,7 +39,8 @@ def test_whatever_happens_the_offsets_are_those_of_a_plain_model(
             offsets.commit_in_transaction(producer_id, group, new)
             pending[producer_id][group].update(new)
         elif what in ("end", "abort"):
-            offsets.transaction_ended(producer_id, committed=what == "end")
+            for _ in offsets.ending(producer_id, committed=what == "end"):
+                pass
             for name, wanted in pending[producer_id].items():
                 if what == "end":
                     committed[name].update(wanted)

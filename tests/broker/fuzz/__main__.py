@@ -1,4 +1,4 @@
-"""What random requests do to a broker, at length: ``python -m tests.broker.fuzz --seconds 3600 --write``.
+"""Sends random requests to a broker for a long time: ``python -m tests.broker.fuzz --seconds 3600 --write``.
 
 Exit status 0 only if nothing was found: no request fails with a traceback, every answer can be read, every batch that
 is accepted can be read, no turn of the event loop takes more than 100 ms of CPU time, an honest client is answered, and

@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
+from random import Random
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
 from benchmarks.measured_loop import Held, MeasuredLoop
 from tests.broker.sasl import CONFIGS as SASL
 
-from .fuzzing_client import JUDGED, FuzzingClient, WrongAnswer
+from .byte_random import ByteRandom, EndOfBytes
+from .fuzzing_client import HURRY, JUDGED, FuzzingClient, WrongAnswer
 from .random_requests import TOPICS
 
 LONGEST_TURN = 0.100
@@ -47,17 +49,18 @@ BROKERS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """``frames`` are the last requests before it. ``seed`` makes the same ones, as far as answers do not differ."""
+    """``frames`` are the last requests before it. ``source``, a seed or an input, makes the same ones, as far as the
+    answers do not differ."""
 
     what: str
     broker: str
-    seed: int
+    source: str
     number: int
     frames: tuple[bytes, ...]
 
     def __str__(self) -> str:
         shown = "".join(f"\n    {frame[:1000].hex()}" for frame in self.frames)
-        return f"{self.broker}, seed {self.seed}, request {self.number}: {self.what}{shown}"
+        return f"{self.broker}, {self.source}, request {self.number}: {self.what}{shown}"
 
 
 @dataclass
@@ -112,11 +115,26 @@ def fuzz(seconds: float, seed: int, found: Fuzzed, progress: Callable[[Fuzzed], 
 
 def fuzz_broker(name: str, seed: int, found: Fuzzed, *, requests: int = LIFE, until: float = math.inf) -> None:
     """Attacks one of :data:`BROKERS` with a number of requests."""
+    _run(name, Random(seed), f"seed {seed}", requests, until, found)
+
+
+def converse(data: bytes, source: str, found: Fuzzed, *, hurry: float = HURRY) -> None:
+    """Attacks a broker of its own with the requests that these bytes make: the first one chooses the broker."""
+    if data:
+        names = tuple(BROKERS)
+        _run(names[data[0] % len(names)], ByteRandom(data[1:]), source, LIFE, math.inf, found, hurry)
+
+
+def _run(
+    name: str, random: Random, source: str, requests: int, until: float, found: Fuzzed, hurry: float = HURRY
+) -> None:
     with asyncio.Runner(loop_factory=MeasuredLoop) as runner:
-        runner.run(_fuzz_broker(name, seed, requests, until, found))
+        runner.run(_fuzz_broker(name, random, source, requests, until, found, hurry))
 
 
-async def _fuzz_broker(name: str, seed: int, requests: int, until: float, found: Fuzzed) -> None:
+async def _fuzz_broker(
+    name: str, random: Random, source: str, requests: int, until: float, found: Fuzzed, hurry: float
+) -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, MeasuredLoop)
     configs = dict(BROKERS[name])
@@ -129,17 +147,17 @@ async def _fuzz_broker(name: str, seed: int, requests: int, until: float, found:
             for topic in (*TOPICS, JUDGED):
                 cluster.create_topic(topic, 1 if topic == JUDGED else 3)
             port = int(cluster.bootstrap_servers.rpartition(":")[2])
-            client = FuzzingClient(port, seed, logs_in="listeners" in configs)
+            client = FuzzingClient(port, random, logs_in="listeners" in configs, hurry=hurry)
             with loop.measured() as held:
-                await asyncio.to_thread(_attack, client, name, seed, requests, until, held, errors, found)
+                await asyncio.to_thread(_attack, client, name, source, requests, until, held, errors, found)
         for line in errors:  # logged while the broker closed
-            found.findings.append(Finding(line, name, seed, requests, ()))
+            found.findings.append(Finding(line, name, source, requests, ()))
 
 
 def _attack(
     client: FuzzingClient,
     name: str,
-    seed: int,
+    source: str,
     requests: int,
     until: float,
     held: Held,
@@ -154,6 +172,8 @@ def _attack(
             wrong = []
             try:
                 client.is_served() if number % _HONEST == _HONEST - 1 else client.send()
+            except EndOfBytes:
+                break
             except (WrongAnswer, OSError) as error:
                 wrong.append(f"{type(error).__name__}: {error}")
             sent.append(client.last)
@@ -164,7 +184,7 @@ def _attack(
             while errors:
                 wrong.append(errors.popleft())
             found.requests += 1
-            found.findings += [Finding(what, name, seed, number, tuple(sent)) for what in wrong]
+            found.findings += [Finding(what, name, source, number, tuple(sent)) for what in wrong]
     finally:
         client.close()
         found.answers += client.answers

@@ -35,7 +35,7 @@ JUDGED = "judged"
 PATIENCE = 30.0
 """Seconds after which the broker is taken to be stopped."""
 
-_HURRY = 0.1
+HURRY = 0.1
 """Seconds that a random request may wait: many rightly do."""
 
 _PRODUCE, _FETCH, _METADATA = 12, 12, 13
@@ -92,12 +92,13 @@ class _Connection:
 
 
 class FuzzingClient:
-    """``logs_in``: to a broker that knows Alice (``tests.broker.sasl``), mostly."""
+    """``logs_in``: to a broker that knows Alice (``tests.broker.sasl``), mostly. ``hurry``: see :data:`HURRY`."""
 
-    def __init__(self, port: int, seed: int, *, logs_in: bool = False) -> None:
+    def __init__(self, port: int, random: Random, *, logs_in: bool = False, hurry: float = HURRY) -> None:
         self._port = port
-        self._random = random = Random(seed)
+        self._random = random
         self._logs_in = logs_in
+        self._hurry = hurry
         self._learned = LearnedValues(random, hidden=[JUDGED])
         self._batches = RandomBatches(random, self._learned)
         self._requests = RandomRequests(random, self._learned, self._batches)
@@ -131,7 +132,7 @@ class FuzzingClient:
         except OSError:
             self.close()  # the broker has closed the connection after what came before
             return
-        answer = connection.receive(_HURRY)
+        answer = connection.receive(self._hurry)
         if answer is None:
             self.close()
         else:

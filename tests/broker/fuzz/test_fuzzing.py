@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,10 +15,15 @@ from aioproducer.broker.coordinators.group_coordinator import GroupCoordinator
 from aioproducer.broker.handlers import produce
 from aioproducer.broker.log.log_validator import scan
 
-from . import fuzzing_client
+from . import fuzzing_client, guided
 from .__main__ import BEGIN, END, PAGE, of_fuzzed, with_fuzzed
-from .fuzzing import BROKERS, LONGEST_TURN, Finding, Fuzzed, fuzz, fuzz_broker
+from .byte_random import ByteRandom, EndOfBytes
+from .fuzzing import BROKERS, LONGEST_TURN, Finding, Fuzzed, converse, fuzz, fuzz_broker
 from .fuzzing_client import FuzzingClient, WrongAnswer
+from .guided import CORPUS
+from .learned_values import LearnedValues
+from .random_batches import RandomBatches
+from .random_requests import RandomRequests
 
 pytestmark = pytest.mark.once
 
@@ -73,6 +80,39 @@ def test_a_batch_that_cannot_be_read_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert all("batch" in finding.what for finding in findings)
 
 
+@pytest.mark.parametrize("part", range(4))
+def test_the_corpus_finds_nothing(part: int) -> None:
+    inputs = sorted(CORPUS.iterdir())[part::4]
+    found = Fuzzed()
+    for file in inputs:
+        converse(file.read_bytes(), file.name, found, hurry=0.01)
+    assert found.findings == []
+    assert len(inputs) > 5
+    assert found.answers > len(inputs)
+
+
+def test_the_bytes_of_an_input_make_its_requests() -> None:
+    """The same bytes make the same requests; the last one that they begin is not sent."""
+    made: list[list[bytes]] = [[], []]
+    for frames in made:
+        random = ByteRandom(b"\x01\x02" * 400)
+        learned = LearnedValues(random, hidden=[])
+        requests = RandomRequests(random, learned, RandomBatches(random, learned))
+        with pytest.raises(EndOfBytes):
+            frames.extend(iter(requests.frame, None))
+    assert made[0] == made[1] != []
+
+
+def test_an_input_names_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FuzzingClient, "send", lambda client: client._random.random() and client.is_served())
+    monkeypatch.setattr(FuzzingClient, "is_served", Mock(side_effect=WrongAnswer("planted")))
+    found = Fuzzed()
+    converse(b"\0" + b"\xff" * 3, "an input", found)
+    assert [str(finding) for finding in found.findings] == [
+        f"{MEMORY}, an input, request 0: WrongAnswer: planted\n    "
+    ]
+
+
 def found_with(seed: int) -> list[Finding]:
     found = Fuzzed()
     fuzz_broker(MEMORY, seed, found, requests=400)
@@ -82,7 +122,7 @@ def found_with(seed: int) -> list[Finding]:
 def test_an_honest_request_without_an_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzzing_client, "PATIENCE", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        client = FuzzingClient(silent.getsockname()[1], 1)
+        client = FuzzingClient(silent.getsockname()[1], Random(1))
         for check in list[Callable[[], Any]]([client.is_served, client.send_batch]):
             with pytest.raises(WrongAnswer, match="got no answer"):
                 check()
@@ -94,4 +134,14 @@ def test_the_page_has_the_figures() -> None:
     assert with_fuzzed(with_fuzzed(page, "x\n"), text) == with_fuzzed(page, text)
     written = page.partition(BEGIN)[2].partition(END)[0]
     assert with_fuzzed(page, written) == page
+    assert written.count("**0**") == text.count("**0**") == 1
+
+
+def test_the_page_has_the_figures_of_guided_requests() -> None:
+    page = PAGE.read_text()
+    text = guided.of_guided(Fuzzed(), 7, 60.0, 90)
+    assert "7 inputs" in text
+    assert guided.with_guided(guided.with_guided(page, "x\n"), text) == guided.with_guided(page, text)
+    written = page.partition(guided.BEGIN)[2].partition(guided.END)[0]
+    assert guided.with_guided(page, written) == page
     assert written.count("**0**") == text.count("**0**") == 1

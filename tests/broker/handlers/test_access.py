@@ -1,4 +1,4 @@
-"""What clients may do on nodes with an authorizer; ``test_access_against_apache_kafka.py`` goes through every API."""
+"""Permissions on nodes with an authorizer; ``test_access_against_apache_kafka.py`` goes through every API."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from aioproducer.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAc
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
-from aioproducer.testing.apache_kafka import KafkaTools
+from aioproducer.testing.kafka.apache_kafka import KafkaTools
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from tests.broker.batches import make_batch
 from tests.broker.raw_client import RawClient

@@ -195,7 +195,7 @@ class TestLeader:
         assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (-1, 1)
         assert response.node_endpoints == []
 
-    async def test_what_a_producer_wrote_is_known_to_the_next_leader(
+    async def test_the_next_leader_knows_a_producers_batches(
         self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
     ) -> None:
         request = to(cluster, make_batch(b"a", producer_id=5, producer_epoch=0, base_sequence=0))
@@ -344,9 +344,9 @@ class TestElsewhere:
         """The threads that batches were read by."""
         threads: list[str] = []
 
-        def noted(batch: RecordBatch, limit: int, codec: log_validator.Codec | None) -> log_validator.Scan:
+        def noted(batch: RecordBatch, limit: int, wanted: log_validator.Wanted | None) -> log_validator.Scan:
             threads.append(threading.current_thread().name.partition("_")[0])
-            return log_validator.scan(batch, limit, codec)
+            return log_validator.scan(batch, limit, wanted)
 
         for module in (batch_scanner, produce):
             monkeypatch.setattr(module, "scan", noted)

@@ -186,6 +186,16 @@ class TestValidate:
         with pytest.raises(InvalidTimestampException):
             check(stamped(0, delta, 10, codec=codec), **limits)
 
+    @pytest.mark.parametrize("codec", CODECS)
+    @pytest.mark.parametrize("base", [NOW_MS, 0, 2**61, -1, -(2**61)])
+    def test_the_records_are_named(self, codec: CompressionType, base: int) -> None:
+        limits = {"message_timestamp_before_max_ms": HOUR_MS, "message_timestamp_after_max_ms": HOUR_MS}
+        stamps = [NOW_MS, NOW_MS - HOUR_MS - 1, NOW_MS - HOUR_MS, NOW_MS + HOUR_MS, NOW_MS + HOUR_MS + 1, -1]
+        with pytest.raises(InvalidTimestampException) as refused:
+            check(stamped(*(stamp - base for stamp in stamps), base=base, codec=codec), **limits)
+        text = f"the record's timestamp is out of range; it must be {NOW_MS - HOUR_MS} to {NOW_MS + HOUR_MS}"
+        assert refused.value.refused_records == {1: text, 4: text}
+
     def test_a_record_without_a_timestamp_is_neither_old_nor_new(self) -> None:
         check(stamped(0, -1 - NOW_MS), message_timestamp_before_max_ms=0)
         check(stamped(0, base=-1), message_timestamp_before_max_ms=0)

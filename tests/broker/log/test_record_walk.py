@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.broker.log.record_walk import MOST_KEYLESS, RecordWalk
+from aioproducer.broker.log.record_walk import MOST_NAMED, RecordWalk
 from aioproducer.records.record_writer import RecordWriter
 
 NULL = -1
@@ -71,18 +71,18 @@ def test_records_in_steps_of_any_size(records: list[Fields], before: bytes, step
 
 def test_the_records_without_a_key() -> None:
     writer = RecordWriter()
-    for number in range(MOST_KEYLESS + 10):
+    for number in range(MOST_NAMED + 10):
         writer.append(number, 0, b"k" if number % 3 == 1 else None, b"v", None)
-    walk = RecordWalk(writer.freeze(), 0, MOST_KEYLESS + 10)
+    walk = RecordWalk(writer.freeze(), 0, MOST_NAMED + 10)
     while not walk.advance(7):
         pass
-    assert walk.keyless == [number for number in range(MOST_KEYLESS + 10) if number % 3 != 1]
+    assert walk.keyless == [number for number in range(MOST_NAMED + 10) if number % 3 != 1]
     writer = RecordWriter()
-    for number in range(MOST_KEYLESS + 10):
+    for number in range(MOST_NAMED + 10):
         writer.append(number, 0, None, b"v", None)
-    walk = RecordWalk(writer.freeze(), 0, MOST_KEYLESS + 10)
+    walk = RecordWalk(writer.freeze(), 0, MOST_NAMED + 10)
     assert walk.advance(2**40)
-    assert walk.keyless == list(range(MOST_KEYLESS))
+    assert walk.keyless == list(range(MOST_NAMED))
 
 
 @given(RECORDS, DELTA)
@@ -91,6 +91,18 @@ def test_the_smallest_timestamp_but_for_records_without_one(records: list[Fields
     walk = RecordWalk(b"".join(record.encoded(at) for at, record in enumerate(records)), 0, len(records), absent)
     assert walk.advance(2**40)
     assert walk.min_timestamp_delta == min((one.delta for one in records if one.delta != absent), default=2**62)
+
+
+@given(RECORDS, DELTA, DELTA, DELTA, st.integers(1, 3))
+def test_those_with_timestamps_that_are_not_allowed(
+    records: list[Fields], absent: int, least: int, most: int, step: int
+) -> None:
+    data = b"".join(record.encoded(offset) for offset, record in enumerate(records))
+    walk = RecordWalk(data, 0, len(records), absent, least=least, most=most)
+    while not walk.advance(step):
+        pass
+    allowed = [least <= record.delta <= most or record.delta == absent for record in records]
+    assert walk.misdated == [index for index, one in enumerate(allowed) if not one]
 
 
 @given(RECORDS, DELTA, st.integers(0, 5), st.integers(1, 3))

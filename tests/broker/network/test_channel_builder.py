@@ -11,6 +11,7 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.network.listening_socket import AcceptedSocket
 from aioproducer.broker.network.memory_pool import MemoryPool
 from aioproducer.broker.network.processor import Processor
+from aioproducer.broker.network.unread_responses import UnreadResponses
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.scram_credentials import ScramCredentials
@@ -63,6 +64,7 @@ def make_processor(security: ListenerSecurity, gate: Departures) -> Processor:
         max_idle_ms=-1,
         receive_timeout_ms=-1,
         memory=MemoryPool(-1, Random(0), clock),
+        unread=UnreadResponses(),
     )
 
 

@@ -14,6 +14,7 @@ from aioproducer.broker.network.kafka_channel import KafkaChannel
 from aioproducer.broker.network.memory_pool import MemoryPool
 from aioproducer.broker.network.processor import Processor
 from aioproducer.broker.network.receive_deadlines import ReceiveDeadlines
+from aioproducer.broker.network.unread_responses import UnreadResponses
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.security.listener_security import ListenerSecurity
@@ -98,6 +99,7 @@ class Channel:
             max_idle_ms=-1,
             receive_timeout_ms=-1,
             memory=UNLIMITED,
+            unread=UnreadResponses(),
         )
         self.requests.add_processor(0, self.processor)
         self.processor.start()

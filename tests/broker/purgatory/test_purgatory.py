@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,8 +46,8 @@ class LoopClock(ManualClock):
         return asyncio.get_running_loop().time()
 
 
-def make(purge_interval: int = 1000) -> DelayedOperationPurgatory:
-    return DelayedOperationPurgatory("Test", LoopClock(), purge_interval=purge_interval)
+def make(purge_interval: int = 1000, **more: Any) -> DelayedOperationPurgatory:
+    return DelayedOperationPurgatory("Test", LoopClock(), purge_interval=purge_interval, **more)
 
 
 @virtual
@@ -268,8 +269,8 @@ async def test_a_fatal_error_is_reported_and_later_operations_are_completed(worl
     def fail() -> None:
         raise FatalExitError("no way on")
 
-    purgatory, reported = make(), []
-    purgatory.on_fatal = lambda error: reported.append(str(error))
+    reported: list[str] = []
+    purgatory = make(on_fatal=lambda error: reported.append(str(error)))
     doomed, woken, later = Operation(10, then=fail), Operation(50, then=fail), Operation(100)
     for operation in (doomed, woken, later):
         purgatory.try_complete_else_watch(operation, ["a"])

@@ -126,6 +126,32 @@ async def test_few_large_works_run_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert works.steps == ["a", "b", "a", "b", "a", "b", "c", "d", "c", "d", "c", "d"]
 
 
+async def test_few_of_the_longest_works_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every work gets a second slice; those that need more wait until one of the longest is over."""
+    monkeypatch.setattr(long_work, "LONGEST_AT_ONCE", 2)
+    works = Works()
+    requests = [works.begin(name, 5) for name in "abcd"]
+    short = works.begin("e", 2)
+    assert len(works.work) == 5
+    await works.until_ended(*requests, short)
+    assert "".join(works.steps) == "abcde" + "abcde" + "ababab" + "cdcdcd"
+
+
+async def test_the_longest_works_that_are_dropped_or_fail_let_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "LONGEST_AT_ONCE", 1)
+    works = Works()
+    dropped = works.begin("a", 9)
+    works.begin("b", 4, ValueError("bad"))
+    gone, last = works.begin("c", 9), works.begin("d", 5)
+    while len(works.steps) < 9:  # noqa: ASYNC110 - there is no event to await
+        await asyncio.sleep(0)
+    dropped.abandon()
+    gone.abandon()
+    await works.until_ended(last)
+    assert works.channel.failed == ["bad"]
+    assert (works.steps.count("b"), works.steps.count("d")) == (4, 5)
+
+
 async def test_a_large_work_that_is_dropped_or_fails_lets_the_next_one_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_work, "LARGE_AT_ONCE", 1)
     works = Works()

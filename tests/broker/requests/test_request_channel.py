@@ -213,9 +213,10 @@ async def test_after_a_fatal_error_nothing_more_is_handled(in_callback: bool, ca
 
     handler = Fatal()
     channel = RequestChannel(100, SystemClock())
-    pool = KafkaRequestHandlerPool("handler", channel, handler, SystemClock())
     errors: list[str] = []
-    pool.on_fatal = lambda error: errors.append(str(error))
+    pool = KafkaRequestHandlerPool(
+        "handler", channel, handler, SystemClock(), on_fatal=lambda error: errors.append(str(error))
+    )
     pool.resize(1)
     for number in range(4):
         assert channel.offer(make_request(channel, number))

@@ -94,7 +94,7 @@ def test_the_principal_is_the_claim_that_is_configured() -> None:
     assert found.principal == "app"
 
 
-def test_whoever_has_another_key_is_nobody() -> None:
+def test_a_token_signed_with_another_key_is_refused() -> None:
     forged = SigningKey(KEY.kid).sign(claims())
     with pytest.raises(TokenRefused, match="no known key has signed it"):
         validator().validate(forged, time.time())

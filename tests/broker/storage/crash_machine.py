@@ -23,7 +23,7 @@ from aioproducer.broker.state.cluster_nodes import Node
 from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.broker.state.committed_offset import OffsetAndMetadata
 from aioproducer.broker.state.topic import NewTopic, Partition
-from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
+from aioproducer.broker.state.transaction_metadata import COMPLETE, TransactionMetadata, TransactionState
 from aioproducer.broker.storage.clean_shutdown import write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit
@@ -68,6 +68,11 @@ class _Directory(DataDirectory):
 
 
 class _Coordinator(TransactionCoordinator):
+    markers_at_once = 1
+
+    def _schedule(self) -> None:
+        pass  # the machine says when more markers are written
+
     def _start_timer(self, metadata: TransactionMetadata, left_ms: int) -> None:
         pass  # no time passes
 
@@ -161,22 +166,22 @@ class CrashMachine(RuleBasedStateMachine):
 
     def _journaled(self) -> Any:
         """What is kept beside the records, as far as it is there all at once or not at all."""
-        transactions = {
-            one.transactional_id: (
-                one.identity,
-                one.previous,
-                one.state,
-                one.started_ms,
-                [*one.partitions, *one.groups],
-            )
-            for one in self.coordinator.transactions()
-        }
+        offsets = self.coordinator.offsets
+        committed, pending = dict(offsets.committed("g")), deepcopy(offsets._pending)
+        transactions = {}
+        for one in self.coordinator.transactions():
+            state, of = one.state, [*one.partitions, *one.groups]
+            if one.is_prepared:  # a start finishes it
+                groups = pending.pop(one.marked[0], {})
+                if state is TransactionState.PREPARE_COMMIT:
+                    committed |= groups.get("g", {})
+                state, of = COMPLETE[state], []
+            transactions[one.transactional_id] = (one.identity, one.previous, state, one.started_ms, of)
         topics = {
             name: (topic.id, dict(topic.configs), [partition.log.log_start_offset for partition in topic.partitions])
             for name, topic in self.state.topics.items()
         }
-        offsets = self.coordinator.offsets
-        return topics, dict(offsets.committed("g")), deepcopy(offsets._pending), transactions
+        return topics, committed, pending, transactions
 
     # what clients do
 
@@ -226,7 +231,7 @@ class CrashMachine(RuleBasedStateMachine):
     def produce_in_transaction(self, name: str, producer: str, indexes: set[int]) -> None:
         if self.coordinator.transaction(producer) is None:
             self.init_producer_id(producer)
-        metadata = self.coordinator.transaction(producer)
+        metadata = self._finished(producer)
         assert metadata is not None
         for index in sorted(indexes):
             partition = self._partition(name, index)
@@ -254,6 +259,17 @@ class CrashMachine(RuleBasedStateMachine):
             self.coordinator.end(producer, metadata.identity, committed=committed, bump=bump)
             self._ended(producer, "committed" if committed else "aborted")
 
+    @rule()
+    def write_markers(self) -> None:
+        self.coordinator._continue()
+
+    def _finished(self, producer: str) -> TransactionMetadata | None:
+        """The producer has waited until it may go on."""
+        metadata = self.coordinator.transaction(producer)
+        while metadata is not None and metadata.is_prepared:
+            self.coordinator._continue()
+        return metadata
+
     def _ended(self, producer: str, how: str) -> None:
         transaction = self.model.current.pop(producer, None)
         if transaction is not None:
@@ -262,7 +278,7 @@ class CrashMachine(RuleBasedStateMachine):
     @rule(producer=st.sampled_from((*PRODUCERS, None)))
     def commit_offset(self, producer: str | None) -> None:
         offsets = {GROUP_PARTITION: OffsetAndMetadata(self._next(), -1, "", 0)}
-        metadata = None if producer is None else self.coordinator.transaction(producer)
+        metadata = None if producer is None else self._finished(producer)
         if producer is None or metadata is None:
             self.coordinator.offsets.commit("g", offsets)
         else:

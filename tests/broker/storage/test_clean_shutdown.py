@@ -114,7 +114,7 @@ async def test_the_next_start_reads_no_batch(closed: tuple[Path, Logs], monkeypa
     directory, before = closed
     assert before["t", 0].segments[0].base_offset > 0
     assert before["t", 1].aborted_transactions
-    monkeypatch.delattr(stored_batches, "LogReader")
+    monkeypatch.delattr(stored_batches, "LogRecovery")
     assert await start(directory) == before
     assert await start(directory) == before
 

@@ -39,7 +39,10 @@ class _Files(FaultyFiles):
 class _Committing:
     def __init__(self) -> None:
         self.files = _Files()
-        self.directory = DataDirectory(self.files)
+        self.failed = asyncio.Event()
+        self.directory = DataDirectory(
+            self.files, on_change=lambda: self.committer.changed(), on_failure=self.failed.set
+        )
         self.journal = self.directory.journal = _Journal()
         self.committer = Committer(self.directory, FlushPolicy.ALWAYS, 1000)
 
@@ -122,9 +125,7 @@ async def test_a_copy_that_fails_is_a_failure_of_the_directory() -> None:
     await committing.committer.commit()
     await committing.begin_copy()
     committing.files.no_room_for = NEW
-    failed = asyncio.Event()
-    committing.directory.on_failure = failed.set
-    await failed.wait()
+    await committing.failed.wait()
     with pytest.raises(OSError, match="no room"):
         await committing.committer.commit()
     assert not await committing.committed(0)

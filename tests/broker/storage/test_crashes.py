@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
+from aioproducer.broker.state.transaction_metadata import TransactionMetadata
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit, Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
@@ -115,6 +117,22 @@ def directories_of_deleted_topics_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 @planted
+def markers_that_are_missing_are_not_written(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TransactionCoordinator, "finish_prepared", lambda self: None)
+
+
+@planted
+def the_decision_is_not_kept_with_the_first_markers(patch: pytest.MonkeyPatch) -> None:
+    right = TransactionCoordinator._changed
+
+    def changed(self: TransactionCoordinator, metadata: TransactionMetadata) -> None:
+        if not metadata.is_prepared:
+            right(self, metadata)
+
+    patch.setattr(TransactionCoordinator, "_changed", changed)
+
+
+@planted
 def where_a_log_begins_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DataDirectory, "log_start_moved", lambda self, batches, log_start_offset: None)
 
@@ -180,11 +198,12 @@ def test_files_that_go_too_early_are_found(monkeypatch: pytest.MonkeyPatch) -> N
         all(crashed_while_records_are_deleted(seed, 3) for seed in range(20))
 
 
-def decided(crash_after: int) -> CrashMachine:
+def decided(crash_after: int, markers_at_once: int = 2) -> CrashMachine:
     """A transaction in two partitions is committed when the machine crashes, after some of the disk operations for it:
-    first the journal is appended to and synced, then the two logs."""
+    first the journal is appended to and synced, then the logs that have markers."""
     machine = CrashMachine()
     machine.start(seed=1)
+    machine.coordinator.markers_at_once = markers_at_once
     machine.produce_in_transaction(name="a", producer="one", indexes={0, 1})
     machine.commit_all()
     machine.end_transaction(producer="one", committed=True, bump=True)
@@ -193,9 +212,10 @@ def decided(crash_after: int) -> CrashMachine:
     return machine
 
 
+@pytest.mark.parametrize("markers_at_once", [1, 2])
 @pytest.mark.parametrize("crash_after", range(3, 9))
-def test_a_decision_is_carried_out_in_every_partition(crash_after: int) -> None:
-    (how,) = decided(crash_after).model.transactions.values()
+def test_a_decision_is_carried_out_in_every_partition(crash_after: int, markers_at_once: int) -> None:
+    (how,) = decided(crash_after, markers_at_once).model.transactions.values()
     assert how == "committed"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aioproducer.broker.storage.log_reader import LogReader
+from aioproducer.broker.storage.log_recovery import LogRecovery
 from aioproducer.broker.storage.stored_batches import StoredBatches
 from tests.broker.storage.__main__ import BEGIN, END, PAGE, crashes, of_corruptions, of_crashes, of_kills, with_figures
 from tests.broker.storage.corruptions import Corruptions, corruptions
@@ -24,7 +24,7 @@ async def test_a_byte_that_changes_loses_no_record_without_an_error_that_names_i
 
 
 async def test_unreported_damage_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LogReader, "_lost", lambda self, beyond, where: None)
+    monkeypatch.setattr(LogRecovery, "_lost", lambda self, beyond, where: None)
     monkeypatch.setattr(StoredBatches, "_verify", lambda self, batch, path, position: None)
     found = await corruptions(tmp_path, 8, seed=3)
     assert found.silent != []

@@ -33,7 +33,7 @@ from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from aioproducer.testing.apache_kafka import KafkaTools
+from aioproducer.testing.kafka.apache_kafka import KafkaTools
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from tests.broker.batches import make_batch
 from tests.broker.raw_client import RawClient

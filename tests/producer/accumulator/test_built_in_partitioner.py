@@ -257,7 +257,7 @@ def test_it_leaves_a_partition_that_is_gone() -> None:
 # Nodes that take nothing
 
 
-def test_what_waits_for_an_unavailable_node_is_left_out() -> None:
+def test_queues_of_an_unavailable_node_are_left_out() -> None:
     queues = make_queues(1, 7, 2, leaders={0: 0, 1: 0, 2: 1})
     partitioner = make_partitioner(queues, unavailable={0})
     assert drawn(partitioner, 50) == {2: 50}

@@ -15,12 +15,12 @@ from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError,
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.parking.parked_record import ParkedRecord
-from aioproducer.types import TimestampType
+from aioproducer.types import ProducerRecord, TimestampType
 from tests.producer.standing_loop import NOW_MS, CountingLot, Hooks, Loop, failure, make_batch, succeed, waiting
 
 
 def parked() -> ParkedRecord:
-    return ParkedRecord(Loop(), "t", None, b"v", None, None, None, 100, now=0.0, max_block=1.0)
+    return ParkedRecord(Loop(), ProducerRecord("t", b"v"), 100, now=0.0, max_block=1.0)
 
 
 # What a delivery says
@@ -67,7 +67,7 @@ def test_delivered_with_the_brokers_time() -> None:
     assert (metadata.timestamp_ms, metadata.timestamp_type) == (0, TimestampType.LOG_APPEND_TIME)
 
 
-def test_delivered_at_an_offset_that_nobody_told() -> None:
+def test_delivered_at_an_unknown_offset() -> None:
     batch = make_batch(Loop(), records=3)
     batch.freeze()
     assert batch.succeed(-1, -1)
@@ -436,7 +436,7 @@ async def test_wait_refuses_a_delivery_and_nothing_has_happened_to_it() -> None:
 
 
 @pytest.mark.parametrize("thrown", [(KeyError("it"),), (KeyError, KeyError("it")), (KeyError, KeyError("it"), None)])
-def test_what_is_thrown_into_a_delivery_is_raised(thrown: tuple[Any, ...]) -> None:
+def test_an_exception_thrown_into_a_delivery_is_raised(thrown: tuple[Any, ...]) -> None:
     delivery = Delivery(ProduceResult(Loop(), "t", 0), 0)
     with pytest.raises(KeyError, match="it"):
         delivery.throw(*thrown)

@@ -36,7 +36,7 @@ def test_only_what_is_pending_is_forwarded() -> None:
         result.forward([(0, other, 0)])
 
 
-def test_a_failure_is_observed_by_those_who_would_be_told() -> None:
+def test_waiters_and_callbacks_observe_a_failure() -> None:
     loop = Loop()
     result = ProduceResult(loop, "t", 0)
     delivery = Delivery(result, 0)
@@ -53,7 +53,7 @@ def test_a_failure_is_observed_by_those_who_would_be_told() -> None:
 
 
 @pytest.mark.parametrize("ask", ["result", "exception", "await"])
-def test_knows_whether_anybody_was_told_of_a_failure(ask: str) -> None:
+def test_a_result_knows_whether_its_failure_was_observed(ask: str) -> None:
     result = ProduceResult(Loop(), "t", 0)
     delivery = Delivery(result, 0)
     flush = delivery.settled()
@@ -144,7 +144,7 @@ def test_the_lot_does_not_learn_of_a_task_that_is_cancelled_when_the_record_was_
 
 
 @pytest.mark.parametrize("succeeds", [True, False])
-def test_interceptors_are_told_the_end_before_anybody_else(succeeds: bool) -> None:
+def test_interceptors_see_the_end_first(succeeds: bool) -> None:
     hooks = Hooks()
     result = ProduceResult(Loop(), "t", 0, hooks)
     for index in (0, 2):
@@ -156,7 +156,7 @@ def test_interceptors_are_told_the_end_before_anybody_else(succeeds: bool) -> No
     assert told_before == [1]
 
 
-def test_an_interceptor_is_nobody_who_would_be_told_of_a_failure() -> None:
+def test_an_interceptor_does_not_count_as_an_observer_of_failures() -> None:
     result = ProduceResult(Loop(), "t", 0, Hooks())
     result.intercept(0, ())
     assert not result.observed()
@@ -373,7 +373,7 @@ def test_a_record_is_found_wherever_its_result_was_forwarded(data: st.DataObject
         assert result.target(index) == (children[child], index - firsts[child] + shifts[child])
 
 
-def test_who_asks_at_a_result_that_was_forwarded_is_passed_on() -> None:
+def test_a_waiter_on_a_forwarded_result_moves_to_its_target() -> None:
     loop = Loop()
     root, child, last = (ProduceResult(loop, "t", 0) for _ in range(3))
     root.forward([(0, child, 3)])

@@ -82,7 +82,7 @@ def test_nothing_is_appended_before_the_start() -> None:
     assert fresh.append("t", None, b"v", None, None, None) is not None
 
 
-def test_whoever_comes_while_others_wait_has_to_wait() -> None:
+def test_a_newcomer_waits_while_others_wait() -> None:
     here = Accumulation()
     here.add_topic("t", 1)
     here.accumulator.detour = True
@@ -125,7 +125,7 @@ WRONG: list[tuple[type[KafkaError], dict[str, Any]]] = [
 @pytest.mark.parametrize("detour", [False, True])
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(("error", "record"), WRONG, ids=[f"{wrong!r:.40}" for _, wrong in WRONG])
-def test_what_is_wrong_is_refused_at_once_and_leaves_nothing(
+def test_an_invalid_record_is_refused_at_once_and_leaves_nothing(
     error: type[KafkaError], record: dict[str, Any], known: bool, detour: bool
 ) -> None:
     """With an unknown topic, too: what is parked must never fail when its time comes."""
@@ -140,7 +140,7 @@ def test_what_is_wrong_is_refused_at_once_and_leaves_nothing(
     assert here.pool.available == here.pool.total
 
 
-def test_what_is_wrong_leaves_an_open_batch_as_it_was() -> None:
+def test_an_invalid_record_leaves_the_open_batch_unchanged() -> None:
     here = Accumulation()
     here.add_topic("t", 1)
     assert here.append(value=b"good") is not None

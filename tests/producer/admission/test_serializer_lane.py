@@ -291,7 +291,7 @@ Plan = list[tuple[int, str]]
     st.lists(st.integers(0, 60), min_size=12, max_size=12),
 )
 @pytest.mark.property
-def test_order_is_kept_whatever_they_take_and_whoever_is_cancelled(plan: Plan, known: bool, pauses: list[int]) -> None:
+def test_order_is_kept_through_delays_and_cancellations(plan: Plan, known: bool, pauses: list[int]) -> None:
     @virtual
     async def run(world: World) -> None:
         async with running(numbered, known=known, max_block_ms=100, key_serializer=now_and_then) as (cluster, producer):
@@ -336,7 +336,7 @@ def test_order_is_kept_whatever_they_take_and_whoever_is_cancelled(plan: Plan, k
 
 
 @virtual
-async def test_what_it_raises_ends_its_record_alone(world: World) -> None:
+async def test_its_exception_fails_only_its_record(world: World) -> None:
     async def picky(data: str) -> bytes:
         await asyncio.sleep(0.001)
         if data == "bad":

@@ -197,7 +197,7 @@ async def test_what_a_broker_refuses_of_a_batch_fails_and_the_rest_is_delivered(
         assert values(cluster) == [b"0", b"2", b"3"]
 
 
-async def test_the_records_of_a_failed_batch_are_told_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_observed_records_of_a_failed_batch_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with running(partitions=2) as (cluster, producer):
         await producer.send("t", b"7", partition=1)
         cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))

@@ -58,7 +58,7 @@ def test_lists_of_different_lengths_are_refused_before_anything_is_read() -> Non
 
 
 @pytest.mark.parametrize(("values", "keys", "ended"), [(5, 3, "keys"), (3, 5, "values"), (0, 2, "values")])
-def test_a_generator_that_ends_too_soon_is_told_after_what_came_before(values: int, keys: int, ended: str) -> None:
+def test_a_generator_that_ends_too_soon_raises_after_its_records(values: int, keys: int, ended: str) -> None:
     columns = Columns((b"v" for _ in range(values)), keys=(b"k" for _ in range(keys)))
     assert len(read_all(columns)) == min(values, keys)
     assert isinstance(columns.broken, IllegalArgumentException)

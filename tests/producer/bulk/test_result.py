@@ -23,7 +23,7 @@ def test_errors_are_in_order_of_the_call_and_shared() -> None:
     assert result.errors == [(0, other), (4, one), (5, one), (6, one), (9, other)]
 
 
-def test_the_first_failure_is_raised_and_told_how_many_there_are() -> None:
+def test_the_first_failure_is_raised_with_the_number_of_all() -> None:
     result = BulkResult(10, 8, {}, ((range(4, 5), failure("late")), (range(2, 3), failure("early"))))
     with pytest.raises(type(failure()), match="early") as caught:
         result.raise_if_failed()

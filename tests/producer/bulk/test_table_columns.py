@@ -184,7 +184,7 @@ def test_what_is_no_table_is_refused(table: Any) -> None:
         TableColumns(table, value="v")
 
 
-def test_a_number_that_does_not_fit_is_told_with_its_rows_after_those_before_them() -> None:
+def test_a_number_that_does_not_fit_fails_with_its_rows_after_earlier_rows() -> None:
     whole = pa.table({"v": ["x"] * 9, "ts": pa.array([1] * 8 + [2**60], pa.timestamp("s"))})
     columns = TableColumns(whole, value="v", timestamp="ts")
     rows = columns.read()

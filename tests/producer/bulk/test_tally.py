@@ -38,7 +38,7 @@ def test_neighbours_are_one_entry_whatever_their_number() -> None:
     assert len(batch.result.waiters or ()) == 2
 
 
-def test_a_bulk_send_is_somebody_who_is_told_of_failures_until_it_has_left() -> None:
+def test_a_bulk_send_receives_failures_until_it_returns() -> None:
     tally, batch = BulkTally(Loop()), Batch(Loop(), 0)
     tally.took(batch.result, batch.append(), 0)
     assert batch.result.observed()
@@ -48,7 +48,7 @@ def test_a_bulk_send_is_somebody_who_is_told_of_failures_until_it_has_left() -> 
     assert tally.result(1).errors == []
 
 
-def test_the_end_may_come_while_the_one_who_waits_is_cancelled() -> None:
+def test_a_waiter_may_be_cancelled_as_the_end_comes() -> None:
     loop = Loop()
     tally, batch = BulkTally(loop), Batch(loop, 0)
     tally.took(batch.result, batch.append(), 0)

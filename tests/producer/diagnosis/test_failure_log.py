@@ -29,7 +29,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records]
 
 
-def test_the_first_failure_is_told_with_the_next_look(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_first_failure_is_logged_at_the_next_look(caplog: pytest.LogCaptureFixture) -> None:
     news: list[None] = []
     failures = FailureLog(lambda: news.append(None))
     failures.failed("orders", 3, 17, ended(TimeoutException("not delivered within 5 s"), Outcome.NOT_SENT), 0.0)
@@ -111,7 +111,7 @@ def test_other_topics_causes_and_outcomes_have_lines_of_their_own(caplog: pytest
     assert len(caplog.records) == 4
 
 
-def test_at_the_end_everything_was_told_once_and_later_failures_at_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_at_the_end_all_failures_are_logged_once_and_later_ones_at_once(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
     for number in range(5):
         failures.failed("orders", 3, 10, LATE, float(number))
@@ -124,7 +124,7 @@ def test_at_the_end_everything_was_told_once_and_later_failures_at_once(caplog: 
 
 
 @given(st.lists(st.tuples(st.floats(0, 60), st.integers(0, 2), st.integers(1, 9)), max_size=40))
-def test_every_record_is_told_once_and_few_lines_are_written(failed: list[tuple[float, int, int]]) -> None:
+def test_every_failed_record_is_logged_once_in_few_lines(failed: list[tuple[float, int, int]]) -> None:
     told: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]

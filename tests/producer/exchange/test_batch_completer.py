@@ -109,7 +109,7 @@ def test_what_a_broker_says_of_a_batch_it_has_already_is_not_taken_for_its_clock
     assert here.deliveries[b"3"].result().timestamp_type is TimestampType.LOG_APPEND_TIME
 
 
-def test_memory_is_back_before_anybody_is_told() -> None:
+def test_memory_is_returned_before_callbacks_run() -> None:
     here = PartitionSimulation()
     here.add_batch()
     available: list[int] = []
@@ -502,7 +502,7 @@ def test_the_next_one_goes_at_once_when_the_first_in_line_expires() -> None:
     assert here.wire[0].request.values == (b"2",)
 
 
-def test_what_expires_before_it_was_ever_sent_leaves_no_gap() -> None:
+def test_a_batch_that_expires_unsent_leaves_no_gap() -> None:
     here = PartitionSimulation()
     here.add_batch()
     here.round_trip()
@@ -605,7 +605,7 @@ def test_a_time_out_of_the_brokers_own_has_a_ledger_too() -> None:
     assert sum(seconds for seconds, _ in spent.values()) == pytest.approx(14)
 
 
-def test_the_last_answer_of_a_batch_that_is_too_late_is_told() -> None:
+def test_a_late_last_answer_of_a_batch_is_logged() -> None:
     here = PartitionSimulation()
     here.add_batch()
     here.drain()
@@ -685,7 +685,7 @@ def test_callbacks_may_send(end: str) -> None:
     assert all(delivery.done() and delivery.outcome is None for delivery in again)
 
 
-def test_what_nobody_is_told_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_unobserved_failures_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     here = PartitionSimulation()
     here.add_batch(2)
     here.drain()

@@ -82,7 +82,7 @@ def test_every_code_has_its_action(code: ErrorCode, idempotent: bool) -> None:
 
 @pytest.mark.parametrize("code", sorted(APPENDED))
 @pytest.mark.parametrize("expired", [False, True])
-def test_what_is_in_the_log_is_delivered_however_late(code: ErrorCode, expired: bool) -> None:
+def test_a_record_in_the_log_is_delivered_however_late(code: ErrorCode, expired: bool) -> None:
     assert Case(attempts=10).decide(code, expired=expired, retries=2).name.startswith("SUCCEED")
 
 
@@ -158,7 +158,7 @@ def test_nothing_is_both_in_the_log_and_perhaps_in_it() -> None:
     assert not APPENDED & MAYBE_APPENDED
 
 
-def test_what_is_too_large_is_split_whatever_the_retries() -> None:
+def test_a_batch_that_is_too_large_is_split_whatever_the_retries() -> None:
     code = ErrorCode.MESSAGE_TOO_LARGE
     case = Case(attempts=1)
     case.batch.count = 2

@@ -60,7 +60,7 @@ def test_uncompressed_records_are_not_copied() -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_what_is_sent_is_all_that_is_kept(codec: CompressionType) -> None:
+def test_a_sealed_batch_keeps_only_its_encoded_body(codec: CompressionType) -> None:
     scene = Scene(codec)
     size = scene.batch.size()
     batch = scene.seal()

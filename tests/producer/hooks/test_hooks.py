@@ -153,7 +153,7 @@ async def test_without_interceptors_a_serializer_sees_headers_too() -> None:
 # Ends
 
 
-async def test_an_acknowledgement_comes_in_record_order_and_before_anybody_else_is_told() -> None:
+async def test_interceptors_see_acknowledgements_in_record_order_and_first() -> None:
     notes: list[Any] = []
     async with running(Book(notes), linger_ms=5) as (_, producer):
         deliveries = [producer.send("t", b"%d" % n, timestamp_ms=n) for n in range(3)]
@@ -192,7 +192,7 @@ async def test_a_batch_that_fails_is_acknowledged_with_its_error() -> None:
         assert first is not second, "one object for all would collect everybody's traceback"
 
 
-async def test_an_interceptor_is_nobody_who_waits(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_interceptor_does_not_count_as_a_waiter(caplog: pytest.LogCaptureFixture) -> None:
     """A failure that only an interceptor heard of still has its line in the log."""
     async with running(Book()) as (cluster, producer):
         cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))

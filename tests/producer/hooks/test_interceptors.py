@@ -90,7 +90,7 @@ def test_one_that_always_raises_is_no_storm(caplog: pytest.LogCaptureFixture) ->
 # At the end
 
 
-def test_everybody_is_told_the_end_in_order_whoever_raises(caplog: pytest.LogCaptureFixture) -> None:
+def test_all_callbacks_run_in_order_though_one_raises(caplog: pytest.LogCaptureFixture) -> None:
     ends: list[Any] = []
     one, two = Appending("one", ends), Appending("two", ends)
     one.raises = RuntimeError("its own affair")
@@ -100,7 +100,7 @@ def test_everybody_is_told_the_end_in_order_whoever_raises(caplog: pytest.LogCap
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
-def test_what_is_no_exception_is_handed_on_and_the_others_are_told() -> None:
+def test_a_base_exception_propagates_after_all_callbacks_ran() -> None:
     stopped: list[BaseException] = []
     one, two = Appending("one"), Appending("two")
     one.raises = SystemExit(3)

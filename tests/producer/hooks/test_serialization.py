@@ -142,7 +142,7 @@ async def test_what_is_made_then_must_be_bytes_too(serializer: Any, made: str) -
         await unfinished(serializer).finish()
 
 
-def test_what_nobody_awaits_is_closed() -> None:
+def test_an_unawaited_coroutine_is_closed() -> None:
     """Otherwise Python would warn that a coroutine was never awaited."""
     unfinished(asynchronous).drop()
 

@@ -21,7 +21,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_who_waits_is_told_when_the_record_is_placed() -> None:
+async def test_the_waiting_task_is_woken_when_the_record_is_placed() -> None:
     here = Parking()
     (first, waits), (second, waits_too) = enqueue(here), enqueue(here)
     await turns()
@@ -35,7 +35,7 @@ async def test_who_waits_is_told_when_the_record_is_placed() -> None:
     assert first.result.error is second.result.error is None
 
 
-async def test_who_waits_is_told_when_the_record_has_failed() -> None:
+async def test_the_waiting_task_is_woken_when_the_record_fails() -> None:
     here = Parking()
     record, waits = enqueue(here)
     await turns()
@@ -45,7 +45,7 @@ async def test_who_waits_is_told_when_the_record_has_failed() -> None:
     assert record.result.error is not None
 
 
-async def test_who_is_cancelled_takes_the_record_back_unless_it_was_placed() -> None:
+async def test_a_cancelled_enqueue_withdraws_the_record_unless_it_was_placed() -> None:
     here = Parking()
     (first, waits), (second, waits_too) = enqueue(here), enqueue(here)
     await turns()
@@ -67,7 +67,7 @@ async def test_a_record_that_is_not_parked_any_more_is_not_waited_for() -> None:
     assert not record.waiting()
 
 
-async def test_who_comes_while_others_are_told_is_told_after_them() -> None:
+async def test_a_callback_added_during_notification_runs_last() -> None:
     here = Parking()
     here.learn("t", 1)
     record, waits = enqueue(here)
@@ -83,7 +83,7 @@ async def test_who_comes_while_others_are_told_is_told_after_them() -> None:
     assert not here.lot.settled
 
 
-async def test_a_turn_of_the_loop_comes_between_those_who_are_told() -> None:
+async def test_the_loop_runs_between_notifications() -> None:
     here = Parking()
     waiting = [enqueue(here) for _ in range(3)]
     await turns()
@@ -97,7 +97,7 @@ async def test_a_turn_of_the_loop_comes_between_those_who_are_told() -> None:
     await asyncio.gather(*(task for _, task in waiting))
 
 
-async def test_a_teller_that_is_cancelled_leaves_whom_it_has_not_told_to_the_next() -> None:
+async def test_a_cancelled_notifier_leaves_the_remaining_waiters_to_the_next() -> None:
     here = Parking()
     (first, waits), (second, waits_too) = enqueue(here), enqueue(here)
     await turns()

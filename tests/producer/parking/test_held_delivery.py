@@ -20,7 +20,7 @@ def test_it_is_a_delivery() -> None:
     assert repr(delivery) == "<Delivery t-0 delivered>"
 
 
-def test_the_lot_learns_that_it_was_dropped_when_the_last_who_holds_it_drops_it() -> None:
+def test_the_lot_learns_when_the_last_holder_drops_a_delivery() -> None:
     delivery, lot = held()
     again = delivery
     del delivery

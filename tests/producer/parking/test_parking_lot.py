@@ -30,7 +30,7 @@ from aioproducer.producer.parking.parking_lot import TRIAL
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.timing.time_slice import TIME_SLICE, TimeSlice
-from aioproducer.types import LedgerEntry
+from aioproducer.types import LedgerEntry, ProducerRecord
 from tests.producer.standing_loop import Accumulation, Future, waiting
 
 FOR_ONE: Final = 1000 + PARKED_COST
@@ -66,12 +66,7 @@ class Parking(Accumulation):
         key, headers = more.get("key"), more.get("headers")
         record = ParkedRecord(
             self.loop,
-            topic,
-            key,
-            value,
-            more.get("partition"),
-            more.get("timestamp_ms"),
-            headers,
+            ProducerRecord(topic, value, key, more.get("partition"), more.get("timestamp_ms"), headers),
             self.accumulator.record_size(key, value, headers),
             now=self.loop.now,
             max_block=self.max_block,
@@ -155,7 +150,7 @@ def test_a_partition_that_does_not_exist_yet_is_waited_for_and_holds_nobody_up()
     assert len(here.lot) == 0
 
 
-def test_who_waited_for_metadata_is_older_than_who_waits_for_memory_since() -> None:
+def test_records_that_waited_for_metadata_precede_later_waits_for_memory() -> None:
     here = Parking(memory=2600, batch_size=2600)
     here.learn("t", 1)
     here.send("late", b"1")
@@ -174,7 +169,7 @@ def test_who_waited_for_metadata_is_older_than_who_waits_for_memory_since() -> N
     assert here.values("late") == [b"1", b"2", b"3"]
 
 
-def test_a_topic_made_anew_with_fewer_partitions_lets_others_go_and_keeps_who_waits() -> None:
+def test_a_topic_recreated_with_fewer_partitions_releases_others_and_keeps_waiters() -> None:
     here = Parking(memory=2600, batch_size=2600)
     here.learn("t", 3)
     here.learn("other", 1)
@@ -222,13 +217,13 @@ class TestChoosingAgain:
         assert here.values("t", 0) == [b"1", b"2"]
 
     @pytest.mark.parametrize("nowhere", [None, 2])
-    def test_who_is_for_no_partition_waits_for_metadata(self, nowhere: int | None) -> None:
+    def test_a_record_without_a_partition_waits_for_metadata(self, nowhere: int | None) -> None:
         here, _ = self.waiting(nowhere, 1)
         self.finish(here)
         assert here.values("t", 0) == [b"2"]
         assert [record.value for record in here.lot.metadata["t"]] == [b"1"]
 
-    def test_what_the_partitioner_raises_ends_the_record(self) -> None:
+    def test_an_exception_of_the_partitioner_fails_the_record(self) -> None:
         here, (first, _) = self.waiting(PartitionerException("cannot"))
         self.finish(here)
         assert isinstance(first.result.raised(0), PartitionerException)
@@ -277,7 +272,7 @@ def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
 # Waiting for memory
 
 
-def test_a_newcomer_goes_behind_who_waits_even_if_it_would_fit() -> None:
+def test_a_newcomer_queues_behind_waiting_records_even_if_it_would_fit() -> None:
     here = Parking(memory=5200, batch_size=1000)
     here.learn("t", 2)
     here.send("t", bytes(1000), partition=0)
@@ -450,7 +445,7 @@ def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
     assert ledger == (LedgerEntry("no metadata", 40, 1), LedgerEntry("no memory", 20, 1))
 
 
-def test_memory_that_does_not_come_is_told_apart_in_the_metrics() -> None:
+def test_memory_time_outs_have_their_own_metric() -> None:
     here = Parking(max_block=60, memory=2600, batch_size=2600)
     here.learn("full", 1)
     here.send("full", bytes(900))
@@ -522,7 +517,7 @@ def test_a_record_that_its_last_waiter_leaves_is_withdrawn() -> None:
     assert not other.done()
 
 
-def test_a_transaction_is_told_of_a_record_that_is_withdrawn() -> None:
+def test_a_withdrawn_record_fails_its_transaction() -> None:
     here = Parking()
     here.lot.withdraw(here.send("t", b"withdrawn", enqueue=True))
     (error,) = here.missed
@@ -541,7 +536,7 @@ def test_a_record_that_is_placed_is_not_withdrawn() -> None:
     assert not delivery.done()
 
 
-def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unobserved_failure_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     here = Parking(max_block=1, capacity=FOR_ONE)
     with caplog.at_level(logging.ERROR):
         here.send("unnoticed")
@@ -603,7 +598,7 @@ def test_a_record_that_is_adopted_is_one_of_send(caplog: pytest.LogCaptureFixtur
     assert [line.split(":")[0] for line in caplog.messages] == ["second", "first", "third"]
 
 
-def test_an_end_that_somebody_was_told_of_is_not_logged_when_its_record_is_adopted(
+def test_an_observed_end_is_not_logged_when_its_record_is_adopted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     here = Parking(max_block=1)
@@ -617,7 +612,7 @@ def test_an_end_that_somebody_was_told_of_is_not_logged_when_its_record_is_adopt
     assert caplog.messages == []
 
 
-def test_who_takes_a_record_back_needs_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_withdrawn_record_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     here = Parking()
     delivery = here.send()
     with caplog.at_level(logging.DEBUG):

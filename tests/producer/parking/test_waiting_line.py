@@ -11,12 +11,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
+from aioproducer.types import ProducerRecord
 from tests.producer.standing_loop import Loop
 from tests.support.compiled import COMPILED
 
 
 def record(number: int) -> ParkedRecord:
-    made = ParkedRecord(Loop(), "t", None, b"v", None, None, None, 1, now=0.0, max_block=1.0)
+    made = ParkedRecord(Loop(), ProducerRecord("t", b"v"), 1, now=0.0, max_block=1.0)
     made.number = number
     return made
 

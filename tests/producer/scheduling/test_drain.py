@@ -292,7 +292,7 @@ def test_an_open_batch_for_a_thread_is_closed_and_stays() -> None:
     assert (one.queue, one.batch) == (here.queues[0], batch)
 
 
-def test_what_is_compressed_with_the_request_is_bounded() -> None:
+def test_compression_per_request_is_bounded() -> None:
     here = Draining(6)
     for partition in range(6):
         here.fill(partition)

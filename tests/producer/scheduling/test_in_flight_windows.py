@@ -35,7 +35,7 @@ class TestRules:
             windows.announced(queue, 1, told)
             assert sequences_of(queue).window == told
 
-    def test_who_does_not_lead_has_no_say(self) -> None:
+    def test_an_answer_of_a_former_leader_is_ignored(self) -> None:
         windows, queue = InFlightWindows(), make_queue()
         windows.announced(queue, 2, 20)
         assert sequences_of(queue).window == 5

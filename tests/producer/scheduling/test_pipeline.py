@@ -58,7 +58,7 @@ def test_a_partition_sends_a_batch_per_round_trip_and_place_of_its_window() -> N
     assert scene.wait(10.01) == pytest.approx(5)
 
 
-def test_what_comes_alone_does_not_wait() -> None:
+def test_a_single_record_does_not_wait() -> None:
     assert Scene(window=5).sent(9.9, 10.0).wait(10.031) == 0
 
 
@@ -190,7 +190,7 @@ def test_auto_lets_partitions_share_requests() -> None:
     assert auto[2] <= 1.1 * fixed[2]
 
 
-async def test_what_it_chose_is_told() -> None:
+async def test_the_chosen_linger_is_measured() -> None:
     async with (
         ScriptedCluster() as cluster,
         make_producer(cluster.bootstrap_servers, pipeline="auto", linger_ms=100) as producer,

@@ -1,4 +1,4 @@
-"""Why a partition becomes ready, each reason by itself (``RecordAccumulator.ready``)."""
+"""The reasons for which a partition becomes ready, one at a time (``RecordAccumulator.ready``)."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_an_awaited_batch_that_grows_lingers_until_somebody_else_awaits_a_record
     assert scene.ready(101.0)
 
 
-def test_who_awaits_a_batch_while_it_is_watched_has_it_watched_for_another_turn() -> None:
+def test_awaiting_a_watched_batch_extends_the_watch_by_a_turn() -> None:
     scene, batch = lingering()
     add(batch)
     awaits(batch, 0)
@@ -257,7 +257,7 @@ def test_what_left_since_somebody_awaited_it_is_not_looked_at() -> None:
     assert not scene.wants_turn
 
 
-def test_a_fixed_linger_does_not_look_at_who_awaits() -> None:
+def test_a_fixed_linger_ignores_awaiting_tasks() -> None:
     scene = Scene()
     batch = scene.open()
     awaits(batch, 0)

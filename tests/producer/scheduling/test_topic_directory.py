@@ -231,13 +231,13 @@ def test_a_topic_the_answer_left_out_learns_of_racks_as_well() -> None:
     assert drawn(scene) == {1}
 
 
-def test_racks_do_not_matter_unless_asked_for() -> None:
+def test_racks_do_not_matter_by_default() -> None:
     scene = Scene()
     exhaust(scene.directory.following(cluster(1, 2, racks={1: "a", 2: "b"}), 0.0))
     assert drawn(scene) == {0, 1}
 
 
-def test_a_leader_told_by_an_answer_counts_for_records_without_a_key() -> None:
+def test_a_leader_named_by_an_answer_counts_for_records_without_a_key() -> None:
     scene = Scene()
     exhaust(scene.directory.following(cluster(1, NO_LEADER), 0.0))
     assert drawn(scene) == {0}

@@ -114,7 +114,7 @@ async def test_a_batch_that_lingered_and_one_that_is_flushed(world: World) -> No
 
 
 @virtual
-async def test_what_is_small_is_compressed_on_the_loop(world: World) -> None:
+async def test_small_batches_are_compressed_on_the_loop(world: World) -> None:
     async with compressing(compression_thread_bytes=200) as (cluster, producer, threads):
         assert (await producer.send("t", bytes(100))).offset == 0
         assert not threads.jobs
@@ -259,7 +259,7 @@ async def test_close_delivers_what_is_being_compressed(world: World) -> None:
 
 
 @virtual
-async def test_who_is_cancelled_while_it_is_compressed_harms_nobody(world: World) -> None:
+async def test_a_cancellation_during_compression_harms_no_other_record(world: World) -> None:
     async with compressing() as (_, producer, threads):
         first, second = send(producer, 2)
 
@@ -345,7 +345,7 @@ async def test_what_is_to_be_split_is_decompressed_in_a_thread_and_keeps_its_pla
 
 
 @virtual
-async def test_what_expires_before_it_is_split_ends_once(world: World) -> None:
+async def test_a_batch_that_expires_before_its_split_ends_once(world: World) -> None:
     async with splitting(delivery_timeout_ms=2000, request_timeout_ms=1000) as (cluster, producer, threads, deliveries):
         for delivery in deliveries:
             ended = await end_of(delivery)
@@ -391,7 +391,7 @@ async def test_what_no_thread_decompresses_is_split_at_once(world: World) -> Non
 
 
 @virtual
-async def test_what_cannot_be_decompressed_ends_the_producer(world: World) -> None:
+async def test_a_batch_that_cannot_be_decompressed_fails_the_producer(world: World) -> None:
     async with splitting() as (_, _, threads, deliveries):
         threads.break_down(ZeroDivisionError("bug"))
         ended = [await end_of(delivery) for delivery in deliveries]

@@ -14,7 +14,7 @@ from aioproducer.producer.sender.log_inquiry import is_in_log
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import ProducerState
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.testing.simulation import truncation
+from aioproducer.testing.simulation.faults import truncation
 from tests.producer.broker_model import Partition, Request, states_of
 from tests.producer.standing_loop import Loop, make_batch
 from tests.producer.test_transactions import a_cluster, committed, transactional
@@ -83,7 +83,7 @@ async def ambiguous(cluster: ScriptedCluster, producer: Any, *, appended: bool) 
 
 
 @pytest.mark.parametrize("appended", [False, True])
-async def test_what_the_leader_says_decides(*, appended: bool) -> None:
+async def test_the_leaders_answer_decides(*, appended: bool) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers, linger_ms=5, retry_backoff_ms=1) as producer:
@@ -105,7 +105,7 @@ def behind(count: int) -> Step:
     return edited(edit)
 
 
-async def test_what_is_in_the_log_is_delivered_once_it_is_committed() -> None:
+async def test_a_record_in_the_log_is_delivered_once_committed() -> None:
     """Another leader may lack what only this one has."""
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)

@@ -32,6 +32,7 @@ from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.obstacles import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from aioproducer.types import ProducerRecord
 from tests.producer.standing_loop import Accumulation
 from tests.support.inside import parts_of
 from tests.support.producing import end_of, make_producer
@@ -125,7 +126,7 @@ class Scene(Accumulation):
 
     def park(self, topic: str, partition: int | None = None) -> None:
         record = ParkedRecord(
-            self.loop, topic, None, b"v", partition, None, None, 70, now=self.loop.now, max_block=60.0
+            self.loop, ProducerRecord(topic, b"v", partition=partition), 70, now=self.loop.now, max_block=60.0
         )
         self.lot.park(record)
 
@@ -321,7 +322,7 @@ def test_no_producer_id() -> None:
     assert here.explain().obstacles[0].last_error == "not allowed"
 
 
-def test_what_blocks_first_comes_first_and_the_rest_after_it() -> None:
+def test_the_first_obstacle_is_named_first() -> None:
     here = Scene(Link(state=LinkState.CONNECTING))
     here.append()
     here.ids.current = None

@@ -57,7 +57,7 @@ class Scene:
         return answer
 
 
-async def test_an_id_without_transactions_is_asked_for_once() -> None:
+async def test_the_producer_id_of_an_idempotent_producer_is_requested_once() -> None:
     scene = Scene(GIVEN)
     assert scene.source.missing()
     for _ in range(3):
@@ -69,7 +69,7 @@ async def test_an_id_without_transactions_is_asked_for_once() -> None:
     assert scene.told == ["id"]
 
 
-async def test_what_passes_is_tried_again() -> None:
+async def test_transient_errors_are_retried() -> None:
     scene = Scene(refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), NetworkException("lost"), GIVEN)
     scene.source.ask_if_missing(work=True)
     await scene.done.wait()
@@ -77,7 +77,7 @@ async def test_what_passes_is_tried_again() -> None:
     assert len(scene.requests) == 3
 
 
-async def test_what_does_not_pass_is_told_as_fatal() -> None:
+async def test_a_permanent_error_is_reported_as_fatal() -> None:
     scene = Scene(refusal(ErrorCode.INVALID_REQUEST))
     scene.source.ask_if_missing(work=True)
     await scene.done.wait()

@@ -220,7 +220,7 @@ async def test_metadata_tells_the_new_leader() -> None:
 
 
 @virtual
-async def test_metadata_that_is_old_is_asked_for_again_by_itself(world: World) -> None:
+async def test_old_metadata_is_refreshed(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers, metadata_max_age_ms=60_000) as producer:
@@ -360,7 +360,7 @@ async def test_delivery_timeout_while_a_request_is_under_way(world: World) -> No
 
 
 @virtual
-async def test_what_expired_under_way_keeps_its_memory_until_its_answer_comes(
+async def test_a_batch_expired_in_flight_keeps_its_memory_until_its_answer(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -660,7 +660,7 @@ def refused(response: Any) -> None:
     answered.record_errors = [BatchIndexAndErrorMessage(0, "no key"), BatchIndexAndErrorMessage(2, None)]
 
 
-async def test_each_record_of_a_refused_batch_is_told_its_own_in_a_transaction() -> None:
+async def test_each_record_of_a_refused_batch_gets_its_own_error_in_a_transaction() -> None:
     """The records that are not refused are of no use there."""
     async with ScriptedCluster() as cluster:
         cluster.broker.script(ApiKey.PRODUCE, edited(refused))
@@ -749,6 +749,23 @@ async def test_a_topic_created_anew_with_fewer_partitions_goes_on(world: World) 
 
 
 @virtual
+async def test_records_for_a_partition_that_is_gone_say_so(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 3)
+        config = {"delivery_timeout_ms": 3000, "request_timeout_ms": 1000, "linger_ms": 1000}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            await producer.partitions_for("t")
+            waiting = producer.send("t", b"v", partition=2)
+            cluster.delete_topic("t")
+            cluster.create_topic("t", 1)
+            assert (await producer.send("t", b"first", partition=0)).offset == 0
+            gone = "the topic was created anew, and has 1 partition now"
+            assert gone in str(producer.explain("t", 2))
+            assert producer.explain("t", 2).records == 1
+            assert gone in str(await end_of(waiting))
+
+
+@virtual
 async def test_a_topic_is_not_forgotten_while_its_records_wait(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -778,7 +795,7 @@ async def test_deadlines_do_not_pile_up_with_full_batches() -> None:
 # The producer id
 
 
-async def test_the_producer_id_is_asked_for_at_the_start() -> None:
+async def test_the_producer_id_is_requested_at_the_start() -> None:
     async with ScriptedCluster() as cluster, make_producer(cluster.bootstrap_servers):
         await cluster.broker.received(ApiKey.INIT_PRODUCER_ID)
 
@@ -829,7 +846,7 @@ async def test_a_producer_id_refused_when_the_first_is_used_up_leaves_no_partiti
             assert all_memory_free(producer)
 
 
-async def test_a_topic_created_anew_with_fewer_partitions_holds_up_nobody_who_waits_for_memory() -> None:
+async def test_a_topic_recreated_with_fewer_partitions_does_not_block_waits_for_memory() -> None:
     gate = asyncio.Event()
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[1]] * 3)
@@ -904,7 +921,7 @@ async def test_a_duplicate_the_broker_only_recognises_has_no_offset() -> None:
 # An outage is told in few lines, and brokers are not hammered
 
 
-async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_outage_and_its_end_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -925,7 +942,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
         assert len(said) <= 4, said
 
 
-async def test_failures_nobody_waits_for_are_told_in_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unawaited_failures_are_logged_in_few_lines(caplog: pytest.LogCaptureFixture) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
@@ -938,7 +955,7 @@ async def test_failures_nobody_waits_for_are_told_in_few_lines(caplog: pytest.Lo
         assert "t-0" in told[0]
 
 
-async def test_what_is_lost_while_the_producer_closes_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_records_lost_while_the_producer_closes_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     """close() flushes, and flush() waits for every batch; yet nobody has asked what became of the records."""
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -959,7 +976,7 @@ async def test_no_metadata_for_a_topic_that_may_not_be_written(caplog: pytest.Lo
 
 
 @virtual
-async def test_a_topic_that_may_not_be_written_is_not_asked_for_over_and_over(world: World) -> None:
+async def test_an_unauthorized_topic_is_not_requested_repeatedly(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.broker.always(ApiKey.METADATA, edited(_forbidden))
         async with make_producer(cluster.bootstrap_servers, metadata_max_age_ms=300_000) as producer:
@@ -976,7 +993,7 @@ def _forbidden(response: Any) -> None:
 
 
 @virtual
-async def test_memory_that_an_expired_batch_held_goes_to_who_waits(world: World) -> None:
+async def test_memory_of_an_expired_batch_goes_to_waiting_records(world: World) -> None:
     """What expires in the queue frees memory in the very pass in which nothing else happens."""
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0], [1]])

@@ -56,7 +56,7 @@ OWN = {
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 @pytest.mark.parametrize("code", SAME_FOR_ALL, ids=lambda code: code.name)
-def test_most_errors_mean_the_same_whoever_answers(api: ApiKey, code: ErrorCode) -> None:
+def test_most_errors_mean_the_same_from_any_broker(api: ApiKey, code: ErrorCode) -> None:
     assert consequence(api, error_for(code, "")) is OWN.get((api, code), SAME_FOR_ALL[code])
 
 

@@ -125,7 +125,7 @@ async def test_back_offs_grow_but_not_for_one_that_completes_the_last_transactio
 
 
 @virtual
-async def test_the_next_epoch_is_asked_for_with_the_one_before_where_brokers_know_how(world: World) -> None:
+async def test_the_next_epoch_is_requested_with_the_previous_one_where_brokers_support_it(world: World) -> None:
     for newest, second in ((5, MINE), (2, ProducerIdAndEpoch(-1, -1))):
         scene = Scene(given(MINE), given(NEXT), newest_init=newest)
         await scene.coordinator.take_identity()

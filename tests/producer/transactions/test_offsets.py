@@ -56,7 +56,7 @@ async def test_what_a_consumer_tells_of_its_group_and_offsets_is_passed_on() -> 
         await producer.abort_transaction()
 
 
-async def test_a_broker_that_knows_no_members_is_told_of_none() -> None:
+async def test_no_members_are_sent_to_a_broker_that_knows_none() -> None:
     """Before version 3 a member could not be named, and its generation not be checked (KIP-447)."""
     old = {ApiKey.TXN_OFFSET_COMMIT: 2}
     async with a_cluster(1, newest_versions=old) as cluster, transactional(cluster) as producer:
@@ -73,8 +73,18 @@ async def test_a_broker_that_knows_no_members_is_told_of_none() -> None:
         ({P: 1}, ConsumerGroupMetadata(""), "the group id is empty"),
         ({P: 1}, ConsumerGroupMetadata("g", 2), "without a member id"),
         ({P: 1}, None, "the group is of type NoneType"),
-        ({P: -1}, "g", "offset -1 of t-0"),
-        ({P: "1"}, "g", "of t-0 is of type str"),
+        ({P: 1}, "\ud800", "the group id is .* cannot be encoded"),
+        ({P: 1}, "g" * 40_000, "the group id is .* longer than"),
+        ({P: 1}, ConsumerGroupMetadata("g", 2, "m\ud800"), "the member id"),
+        ({P: 1}, ConsumerGroupMetadata("g", -1, "", "\ud800"), "the group instance id"),
+        ({P: 1}, ConsumerGroupMetadata("g", 2**31, "m"), "the generation of group 'g' is 2147483648"),
+        ({TopicPartition("\ud800", 0): 1}, "g", "the topic is .* cannot be encoded"),
+        ({TopicPartition("t", 2**31): 1}, "g", "the partition of topic 't' is 2147483648; it must be 0 to 2147483647"),
+        ({P: -1}, "g", "the offset of t-0 is -1"),
+        ({P: 2**63}, "g", "the offset of t-0 is 9223372036854775808"),
+        ({P: "1"}, "g", "the offset of t-0 is of type str"),
+        ({P: OffsetAndMetadata(1, "\ud800")}, "g", "the metadata of t-0 is .* cannot be encoded"),
+        ({P: OffsetAndMetadata(1, "", 2**31)}, "g", "the leader epoch of t-0 is 2147483648"),
     ],
 )
 async def test_what_cannot_be_is_refused_and_costs_nothing(offsets: Any, group: Any, words: str) -> None:
@@ -162,7 +172,7 @@ async def test_offsets_cancelled_while_they_wait_for_others_fail_the_transaction
 
 
 @PROTOCOLS
-async def test_offsets_that_were_being_sent_are_committed_whoever_is_cancelled(protocol: int) -> None:
+async def test_offsets_on_their_way_are_committed_though_their_task_is_cancelled(protocol: int) -> None:
     async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         held = Held()

@@ -33,7 +33,7 @@ async def test_a_time_that_is_over_is_no_wait(world: World) -> None:
 
 
 @virtual
-async def test_whoever_waits_when_it_is_ended_is_told_why(world: World) -> None:
+async def test_waiting_callers_get_the_reason_of_the_end(world: World) -> None:
     operation = Operation("work", asyncio.sleep(10))
     operation.cancel(IllegalStateException("given up"))
     await operation.settled()
@@ -41,7 +41,7 @@ async def test_whoever_waits_when_it_is_ended_is_told_why(world: World) -> None:
         operation.result()
 
 
-def test_a_failure_is_logged_unless_somebody_waits_to_be_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_logged_unless_a_task_waits_for_it(caplog: pytest.LogCaptureFixture) -> None:
     async def fail() -> None:
         raise KafkaError("of no use")
 

@@ -19,7 +19,7 @@ async def fail(seconds: float = 0) -> None:
 
 
 @virtual
-async def test_whoever_waits_is_told_of_the_end_and_leaves_room(world: World) -> None:
+async def test_waiting_callers_get_the_end_and_free_the_slot(world: World) -> None:
     one = slot()
     one.begin("work", fail(0.5))
     assert one.name == "work"
@@ -29,7 +29,7 @@ async def test_whoever_waits_is_told_of_the_end_and_leaves_room(world: World) ->
 
 
 @virtual
-async def test_all_who_wait_are_told(world: World) -> None:
+async def test_all_waiters_are_notified(world: World) -> None:
     one = slot()
     one.begin("work", fail(0.5))
     ends = await asyncio.gather(one.ended(one.until()), one.ended(one.until()), return_exceptions=True)
@@ -63,7 +63,7 @@ async def test_there_is_room_for_one(world: World) -> None:
 
 
 @virtual
-async def test_what_nobody_was_told_of_does_not_stand_in_the_way(
+async def test_an_unobserved_failure_does_not_block_later_records(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = slot()
@@ -77,7 +77,7 @@ async def test_what_nobody_was_told_of_does_not_stand_in_the_way(
 
 
 @virtual
-async def test_who_waits_for_what_is_cancelled_or_closed_is_told_why(world: World) -> None:
+async def test_waiters_for_cancelled_or_closed_work_get_the_reason(world: World) -> None:
     for end in (lambda one: one.cancel(KafkaError("of no use")), OperationSlot.close):
         one = slot()
         end(one)  # there is nothing to be ended

@@ -93,7 +93,7 @@ async def test_back_offs_are_kept_but_for_the_first_of_a_transaction(world: Worl
 @PROTOCOLS
 @pytest.mark.usefixtures("no_leaks")
 class TestTheEnd:
-    async def test_it_is_not_told_before_every_record_was_answered(self, protocol: int) -> None:
+    async def test_success_is_not_reported_before_every_record_is_acknowledged(self, protocol: int) -> None:
         async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
             held = Held()

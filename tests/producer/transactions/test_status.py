@@ -79,7 +79,7 @@ def test_a_transaction_that_was_open_for_too_long_says_so() -> None:
     assert "transaction.timeout.ms" in str(fenced.failure())
 
 
-def test_an_abort_that_nothing_has_failed_before_is_told_as_that() -> None:
+def test_an_abort_without_an_earlier_failure_is_reported_as_an_abort() -> None:
     assert isinstance(status(S.ABORTING).failure(), TransactionAbortedException)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a transaction, and of its producer, when a coordinator or a partition says no (both protocols)."""
+"""Errors of coordinators and partitions, and their effect on a transaction and its producer (both protocols)."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ class TestFailures:
                     _ = producer.send("t", b"b", partition=0)
             await goes_on(cluster, producer)
 
-    async def test_nobody_is_told_to_abort_what_may_be_committed(self, protocol: int) -> None:
+    async def test_no_error_advises_aborting_a_transaction_that_may_be_committed(self, protocol: int) -> None:
         """A commit is not answered, and then another producer has the transactional id, with another producer id."""
         async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
@@ -358,7 +358,7 @@ class TestFailures:
                 await producer.abort_transaction()
 
     @virtual
-    async def test_what_expires_fails_the_transaction(self, world: World, protocol: int) -> None:
+    async def test_an_expired_batch_fails_the_transaction(self, world: World, protocol: int) -> None:
         async with a_cluster(protocol) as cluster:
             config: dict[str, Any] = {"delivery_timeout_ms": 200, "request_timeout_ms": 150}
             async with transactional(cluster, **config) as producer:
@@ -405,7 +405,7 @@ ASKED = {
     [(protocol, api) for protocol, asked in ASKED.items() for api in (*asked, ApiKey.END_TXN)],
     ids=lambda one: one.name if isinstance(one, ApiKey) else f"v{one}",
 )
-async def test_whoever_is_fenced_is_told_so_by_that_name(protocol: int, api: ApiKey, code: ErrorCode) -> None:
+async def test_a_fenced_producer_gets_ProducerFenced(protocol: int, api: ApiKey, code: ErrorCode) -> None:
     async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         cluster.broker.script(api, refused(code))
 
@@ -496,7 +496,7 @@ class TestInitialization:
         ],
         ids=lambda code: code.name,
     )
-    async def test_who_is_refused_may_ask_again(self, code: ErrorCode) -> None:
+    async def test_a_refused_request_may_be_repeated(self, code: ErrorCode) -> None:
         """Rights may be given while the producer lives."""
         async with a_cluster() as cluster, transactional(cluster) as producer:
             cluster.broker.script(ApiKey.INIT_PRODUCER_ID, refused(code))
@@ -508,7 +508,7 @@ class TestInitialization:
             await producer.init_transactions()
             await goes_on(cluster, producer)
 
-    async def test_who_may_not_find_the_coordinator_may_ask_again(self) -> None:
+    async def test_an_unauthorized_coordinator_lookup_may_be_repeated(self) -> None:
         async with a_cluster() as cluster, transactional(cluster) as producer:
 
             async def refuse(exchange: Exchange) -> None:
@@ -522,7 +522,7 @@ class TestInitialization:
             await producer.init_transactions()
             await goes_on(cluster, producer)
 
-    async def test_rights_lost_when_the_epoch_is_due_are_asked_for_again(self) -> None:
+    async def test_an_authorization_lost_at_an_epoch_change_is_retried(self) -> None:
         async with a_cluster(1) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
             cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.INVALID_RECORD))

@@ -311,7 +311,7 @@ class TestProvider:
         assert (token.value, token.expires_at, token.extensions) == ("token", None, {"logicalCluster": "lkc-1"})
 
     @pytest.mark.parametrize("error", [ValueError("no\nidea"), StopIteration(), KeyboardInterrupt(), OSError("down")])
-    async def test_what_it_raises_is_told(self, error: BaseException) -> None:
+    async def test_an_exception_of_the_provider_becomes_token_unavailable(self, error: BaseException) -> None:
         def provider() -> str:
             raise error
 

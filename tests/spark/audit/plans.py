@@ -1,4 +1,4 @@
-"""What Spark has executed: the nodes of its plans, as they were in the end."""
+"""The plans that Spark has executed, in their final form."""
 
 from __future__ import annotations
 

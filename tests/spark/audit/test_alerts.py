@@ -62,7 +62,7 @@ def test_silence_raises_one_alert_and_its_end_another() -> None:
     assert shown(over) == [(SILENCE, True)]
 
 
-def test_who_is_silent_for_an_hour_is_forgotten() -> None:
+def test_a_client_silent_for_an_hour_is_forgotten() -> None:
     known, _ = alerts({}, [report(0, FULL)], 0)
     known, silent = alerts(known, [], FORGOTTEN_AFTER_MS)
     assert shown(silent) == [(SILENCE, False)]

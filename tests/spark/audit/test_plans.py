@@ -1,4 +1,4 @@
-"""How often an audit reads all records, and what Spark holds in its driver: by the plans that it has executed."""
+"""Counts how often an audit reads all records, and checks Spark's driver memory, by the executed plans."""
 
 from __future__ import annotations
 

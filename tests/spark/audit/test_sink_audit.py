@@ -1,4 +1,4 @@
-"""What Spark's sink has written, with its delivery logs, and what became of it since: the audit sees it all."""
+"""An audit of records that Spark's sink wrote, with its delivery logs and later damage."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> N
     assert [count for _, _, count in heard] == [0, 2 + BATCH, 2 + BATCH, 2 + BATCH]
 
 
-def test_who_wrote_nothing_for_a_day_is_forgotten(spark: Any, tmp_path: Path) -> None:
+def test_a_producer_idle_for_a_day_is_forgotten(spark: Any, tmp_path: Path) -> None:
     """What is kept goes by the producers of a day, however many there ever were."""
     from aioproducer.spark.audit.frames.batches import batches
     from aioproducer.spark.audit.frames.observations import observe

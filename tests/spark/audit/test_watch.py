@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.cli.audit import Audit, Start, Wanted, spark_errors
+from aioproducer.cli.commands.audit import Audit, Start, Wanted, spark_errors
 from aioproducer.cli.running import FAILED, InputError, Interrupt
 from aioproducer.cli.terminal import Terminal
 from aioproducer.records.record_batch import RecordBatch

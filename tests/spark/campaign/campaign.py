@@ -23,7 +23,7 @@ from aioproducer import errors
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.spark.exactly_once import decision, marker, prepared, write_once
 from aioproducer.spark.sink import whole_input
-from aioproducer.testing.kafka_libs import DEFAULT_VERSION
+from aioproducer.testing.kafka.kafka_libs import DEFAULT_VERSION
 from tests.spark.foreign import values
 
 from .driver_process import DriverGone, DriverProcess

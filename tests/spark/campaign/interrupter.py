@@ -1,4 +1,4 @@
-"""How each interruption is made."""
+"""Carries out interruptions, each in its own way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is interrupted, and when. Decided by a seed."""
+"""The plan of interruptions: what, and when. Drawn from a seed."""
 
 from __future__ import annotations
 

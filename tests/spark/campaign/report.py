@@ -1,4 +1,4 @@
-"""What has come of campaigns: a file of JSON to which each run is added, and the same for people."""
+"""The results of campaigns: a file of JSON to which each run is added, and the same for people."""
 
 from __future__ import annotations
 

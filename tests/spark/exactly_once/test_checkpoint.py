@@ -1,4 +1,4 @@
-"""What a query's checkpoint says about its next start."""
+"""The next start of a query, as its checkpoint determines it."""
 
 from __future__ import annotations
 

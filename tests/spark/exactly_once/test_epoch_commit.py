@@ -13,9 +13,11 @@ from aioproducer.errors import IllegalStateException, ProducerFencedException
 from aioproducer.spark.exactly_once import two_phases
 from aioproducer.spark.exactly_once.decision import Decision, EpochIncompleteException, EpochNotCommittedException
 from aioproducer.spark.exactly_once.epoch_commit import abort_epoch
+from aioproducer.spark.exactly_once.inspection import inspect_write
 from aioproducer.spark.exactly_once.ledger import KafkaDriversLedger, open_drivers_ledger
-from aioproducer.spark.exactly_once.marker import MarkerMismatchException
+from aioproducer.spark.exactly_once.marker import MarkerMismatchException, MissingMarkerException
 from aioproducer.spark.exactly_once.prepared import Outcome, Prepared, prepared_of
+from aioproducer.spark.exactly_once.write_state import Fate
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.types import OffsetAndMetadata, TopicPartition
 from tests.spark.epochs import attempt, attempts, commit, open_transactions, options, read, write_epoch
@@ -96,6 +98,21 @@ async def test_a_driver_killed_between_decision_and_end(
     assert cluster.log("t").log_end_offset == 7, "four rows, and the ends of three transactions"
 
 
+@pytest.mark.parametrize("ended", [0, 1, 3])
+async def test_the_next_epoch_finishes_one_that_was_decided(
+    cluster: EmbeddedCluster, chosen: SinkOptions, ended: int
+) -> None:
+    """A batch whose driver was killed, and that is not run again: the next one has another ``writeEpoch``."""
+    outcomes = await attempts(chosen, 5, PARTS)
+    await decide_only(chosen, 5, outcomes)
+    for one in prepared_of(outcomes)[:ended]:
+        assert await end(chosen, one, committed=True)
+    await attempt(chosen, 5, 1, ["undecided"], number=7)
+    await write_epoch(chosen, 6, ["e"], ["f"])
+    assert sorted(await read(cluster)) == [*ROWS, "e", "f"]
+    assert await open_transactions(cluster) == []
+
+
 async def test_a_driver_killed_before_its_decision_was_in_force(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     outcomes = await attempts(chosen, 5, PARTS)
     async with open_drivers_ledger(chosen, "query", "here") as killed:
@@ -138,12 +155,44 @@ async def test_one_write_id_for_two_topics_at_the_same_time(cluster: EmbeddedClu
     assert await read(cluster, "other") == ["x"]
 
 
+async def test_one_write_id_for_two_topics_one_after_the_other(cluster: EmbeddedCluster) -> None:
+    """As in a foreachBatch whose driver is killed when it has decided about the second one."""
+    cluster.create_topic("other", 1)
+    first, second = (options(cluster, writeId="query", topic=topic) for topic in ("t", "other"))
+    await commit(first, 3, await attempts(first, 3, PARTS))
+    await decide_only(second, 3, await attempts(second, 3, {0: ["x"], 1: ["y"]}))
+    await commit(first, 3, await attempts(first, 3, OTHERWISE))
+    again = await attempts(second, 3, {0: ["y", "x"]})
+    assert prepared_of(again) == [], "what was decided there has not been aborted here"
+    await commit(second, 3, again)
+    for chosen in (first, second):
+        await commit(chosen, 4, await attempts(chosen, 4, {0: ["next"]}))
+    assert sorted(await read(cluster)) == [*ROWS, "next"]
+    assert sorted(await read(cluster, "other")) == ["next", "x", "y"]
+    assert await open_transactions(cluster) == []
+
+
 async def test_a_transaction_with_too_little_time_left(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     outcomes = await attempts(chosen, 5, PARTS)
     with pytest.raises(EpochNotCommittedException, match=r"partition 0 has [0-9]+ ms left, of .* = 100000000"):
         async with open_drivers_ledger(chosen, "query", "here") as ledger:
             await two_phases.commit(ledger, 5, outcomes, 100_000_000, "epoch 5")
     assert cluster.committed_offsets("aioproducer-query-all") == {}
+
+
+async def test_the_next_epoch_is_refused_while_the_one_before_is_incomplete(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    outcomes = await attempts(chosen, 5, PARTS)
+    await decide_only(chosen, 5, outcomes)
+    assert await end(chosen, prepared_of(outcomes)[1], committed=False)
+    with pytest.raises(EpochIncompleteException, match=r"^epoch 6 .*, and epoch 5 before it: .* partitions \(1\)"):
+        await write_epoch(chosen, 6, ["e"])
+    assert sorted(await read(cluster)) == ["a", "b", "d"]
+    await write_epoch(chosen, 5, *PARTS.values())
+    await write_epoch(chosen, 6, ["e"])
+    assert sorted(await read(cluster)) == [*ROWS, "e"]
+    assert await open_transactions(cluster) == []
 
 
 async def test_a_transaction_that_is_lost_after_the_decision_is_written_again(
@@ -165,6 +214,22 @@ async def test_a_transaction_that_is_lost_after_the_decision_is_written_again(
     await commit(chosen, 5, again)
     assert sorted(await read(cluster)) == ROWS
     assert await open_transactions(cluster) == []
+
+
+async def test_a_transaction_that_brokers_have_forgotten_is_not_taken_for_lost(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    """Its rows may be in the topic: it may have been committed, and its marker may have expired."""
+    outcomes = await attempts(chosen, 5, {0: ["a"], 1: ["b"]})
+    expired = Prepared(1, 3, 12345, 0, True)
+    await end(chosen, prepared_of(outcomes)[1], committed=False)
+    await decide_only(chosen, 5, [outcomes[0], outcomes[1]._replace(prepared=expired)])
+    for epoch in (5, 6):
+        with pytest.raises(MissingMarkerException, match=rf"epoch {epoch} .* partitions 1 were decided"):
+            await commit(chosen, epoch, await attempts(chosen, epoch, {0: ["a"], 1: ["b"]}))
+    state = await inspect_write(chosen, "query")
+    assert [one.partition for one in state.decided(Fate.FORGOTTEN)] == [1]
+    assert await read(cluster) == ["a"]
 
 
 async def test_a_transaction_that_is_lost_while_the_driver_decides(
@@ -215,7 +280,7 @@ async def test_an_epoch_that_fails_leaves_nothing_open_that_the_driver_knows_of(
     assert await read(cluster) == ["a"]
 
 
-async def test_what_was_decided_is_not_aborted(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+async def test_a_decided_epoch_is_not_aborted(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     """Spark aborts an epoch when its commit has failed."""
     outcomes = await attempts(chosen, 5, PARTS)
     await decide_only(chosen, 5, outcomes)

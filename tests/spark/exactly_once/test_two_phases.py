@@ -20,6 +20,7 @@ FAULTS: dict[str, Callable[[SimulatedQuery, int], None]] = {
     "lose an attempt": lambda query, number: query.lose_an_attempt(number),
     "kill the driver": lambda query, number: query.kill_the_driver(),
     "lose the driver": lambda query, number: query.lose_the_driver(),
+    "skip the epoch": lambda query, number: query.skip_the_epoch(),
     "fail the commit": lambda query, number: query.fail_the_commit(),
     "fail the job": lambda query, number: query.fail_the_job(),
     "a lost driver aborts": lambda query, number: query.abort_by_a_lost_driver(),

@@ -22,7 +22,7 @@ from aioproducer.spark.exactly_once.two_phases import abort_undecided
 from aioproducer.spark.exactly_once.write_once import TransactionTooLongException, too_long, write_once
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.spark.sink.task import Task
-from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.faults.fault_script import FaultScript
 from tests.spark.epochs import (
     COLUMNS,
     attempt,
@@ -80,7 +80,7 @@ async def test_rows_in_another_order_and_other_batches_are_the_same(
 
 
 @pytest.mark.parametrize("before", [0, 8, 40])
-async def test_what_a_failed_attempt_wrote_is_not_read(
+async def test_records_of_a_failed_attempt_are_not_read(
     cluster: EmbeddedCluster, chosen: SinkOptions, before: int
 ) -> None:
     with pytest.raises(LookupError, match="the task fails"):
@@ -217,7 +217,7 @@ async def test_a_decision_that_is_not_stable_yet_is_waited_for(
     assert await read(cluster) == ROWS
 
 
-async def test_the_error_names_who_else_uses_the_name(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+async def test_the_error_names_the_other_user_of_the_name(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     name = "aioproducer-query-all"
     async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=name) as other:
         await other.init_transactions()
@@ -232,6 +232,13 @@ async def test_a_row_that_cannot_be_sent_leaves_nothing_behind(cluster: Embedded
         await attempt(chosen, 3, 0, [*ROWS[:39], "x" * 2_000_000])
     assert await open_transactions(cluster) == []
     assert await read(cluster) == []
+
+
+async def test_a_task_without_rows_makes_the_topic(cluster: EmbeddedCluster) -> None:
+    chosen = options(cluster, topic="made-by-it")
+    await commit(chosen, 5, await attempts(chosen, 5, {0: []}))
+    assert await read(cluster, "made-by-it") == []
+    assert cluster.committed_offsets("aioproducer-query-0") == {("made-by-it", 0): 5}
 
 
 async def write_routed(cluster: EmbeddedCluster, *topics: str, marker_topic: str = "markers") -> None:

@@ -1,4 +1,4 @@
-"""What a write's state means: rules, without brokers."""
+"""The meaning of a write's state: rules, without brokers."""
 
 from __future__ import annotations
 
@@ -39,13 +39,16 @@ def transaction(state: str, producer_id: int, producer_epoch: int) -> Transactio
         (Marker(4, 1, "0a"), transaction("Ongoing", 101, 4), Fate.OPEN),
         (None, transaction("PrepareCommit", 101, 5), Fate.ENDING),
         (Marker(5, 1, "0a"), transaction("CompleteCommit", 101, 5), Fate.COMMITTED),
+        (Marker(4, 1, "0a"), transaction("CompleteCommit", 101, 5), Fate.COMMITTED),
+        (Marker(4, 1, "0a"), transaction("CompleteCommit", 101, 7), Fate.LOST),
         (Marker(5, 1, "0a"), transaction("Ongoing", 101, 6), Fate.COMMITTED),
         (Marker(6, 1, "0a"), None, Fate.COMMITTED),
         (Marker(4, 1, "0a"), transaction("CompleteAbort", 101, 5), Fate.LOST),
         (None, transaction("PrepareAbort", 101, 5), Fate.LOST),
         (None, transaction("Ongoing", 101, 5), Fate.LOST),
-        (None, transaction("Ongoing", 102, 4), Fate.LOST),
-        (None, None, Fate.LOST),
+        (None, transaction("Ongoing", 102, 4), Fate.FORGOTTEN),
+        (Marker(5, 1, "0a"), transaction("Ongoing", 102, 4), Fate.COMMITTED),
+        (None, None, Fate.FORGOTTEN),
     ],
 )
 def test_what_has_become_of_a_transaction(
@@ -78,6 +81,9 @@ def test_open_transactions_are_decided_or_not() -> None:
     assert found.undecided == ["0.1", "1.0"]
 
 
+ABORTED = {"1.0": transaction("CompleteAbort", 101, 5)}
+
+
 @pytest.mark.parametrize(
     ("found", "epoch", "refused", "does"),
     [
@@ -90,7 +96,10 @@ def test_open_transactions_are_decided_or_not() -> None:
         (state(markers=WRITTEN), 6, False, "writes all rows"),
         (state(markers=WRITTEN), 7, True, "no marker of epoch 6"),
         (state(markers=WRITTEN, streaming=False), 7, False, "writes all rows"),
-        (state(markers={**WRITTEN, 1: None}), 5, False, "writes the rows of partitions 1 again if Spark makes the"),
+        (state(markers={**WRITTEN, 1: None}), 5, True, "MissingMarkerException: epoch 5: the rows of"),
+        (state(markers={**WRITTEN, 1: None}), 6, True, "MissingMarkerException: epoch 6: the rows of"),
+        (state(markers={**WRITTEN, 1: None}, transactions=ABORTED), 5, False, "writes the rows of partitions 1 again"),
+        (state(markers={**WRITTEN, 1: None}, transactions=ABORTED), 6, True, "EpochIncompleteException: run epoch 5"),
         (state(Decision.set_by_hand(5)), 5, False, "compares nothing, because the marker was set by hand"),
         (state(unreadable="others use the name"), 6, True, "MarkerMismatchException: others use the name"),
     ],

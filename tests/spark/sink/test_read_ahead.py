@@ -9,7 +9,7 @@ import pytest
 from aioproducer.spark.sink.read_ahead import read_ahead
 
 
-async def test_one_item_is_asked_for_ahead_and_no_more() -> None:
+async def test_one_item_is_prefetched_and_no_more() -> None:
     wanted: list[int] = []
     second = threading.Event()
 
@@ -38,7 +38,7 @@ async def test_what_the_iterator_raises_comes_in_its_place() -> None:
         await anext(reading)
 
 
-async def test_left_early_it_waits_for_what_was_asked_for() -> None:
+async def test_leaving_early_waits_for_requests_in_flight() -> None:
     """Nobody reads from Spark any more when it has been left."""
     reading = threading.Event()
     go_on = threading.Event()

@@ -151,9 +151,7 @@ async def test_a_topic_that_is_deleted_meanwhile_is_named(world: World) -> None:
                 await send_rows(producer, meanwhile(), VALUE, "a", "here")
 
 
-async def test_after_a_failure_no_more_rows_are_asked_for(
-    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_rows_are_requested_after_a_failure(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_streams, "FAIL_WITHIN", 0.0)
     closed = []
 

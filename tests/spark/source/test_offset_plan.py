@@ -1,4 +1,4 @@
-"""How offsets are planned."""
+"""The planning of offsets."""
 
 from __future__ import annotations
 

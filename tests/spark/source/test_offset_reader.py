@@ -1,4 +1,4 @@
-"""What a plan looks up in the cluster."""
+"""The cluster data that a plan looks up."""
 
 from __future__ import annotations
 

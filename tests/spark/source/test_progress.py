@@ -1,4 +1,4 @@
-"""How far a stream is behind, from what Spark reports. What Spark reports is in test_source.py."""
+"""The lag of a stream, computed from Spark's reports. ``test_source.py`` checks the reports themselves."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_a_topic_that_is_gone(cluster: ThreadedCluster) -> None:
     assert offsets(batches(cluster, 0, 9, lenient=True, **quick)) == []
 
 
-def test_what_passes_is_tried_again(cluster: ThreadedCluster) -> None:
+def test_transient_errors_are_retried(cluster: ThreadedCluster) -> None:
     fill(cluster, "t", 10)
     cluster.faults.on(ApiKey.FETCH).answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     cluster.faults.on(ApiKey.FETCH).drop_response()

@@ -1,4 +1,4 @@
-"""How a stream is planned, without a query."""
+"""The planning of a stream, without a query."""
 
 from __future__ import annotations
 

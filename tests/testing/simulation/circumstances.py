@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.drawing import AMPLE
+from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import SLOW_LINE, Ending, Promise, Scenario, TopicPlan
 

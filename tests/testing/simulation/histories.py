@@ -12,14 +12,14 @@ from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.records.record import Record
-from aioproducer.testing.simulation.conditions import Conditions
+from aioproducer.testing.simulation.checks.ledger import Entry, Ledger
+from aioproducer.testing.simulation.checks.violations import Violations
 from aioproducer.testing.simulation.drawing import draw
-from aioproducer.testing.simulation.ledger import Entry, Ledger
+from aioproducer.testing.simulation.faults.vanished import Vanished
+from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.releases import NEWEST
 from aioproducer.testing.simulation.scenario import Promise, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
-from aioproducer.testing.simulation.vanished import Vanished
-from aioproducer.testing.simulation.violations import Violations
 
 NOW_MS = 1_700_000_000_000
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
-from aioproducer.testing.simulation.conditions import Conditions
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Network, NetworkFaults
-from aioproducer.testing.simulation.server import SimulatedServer
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
+from aioproducer.testing.simulation.network.server import SimulatedServer
 from aioproducer.testing.simulation.trace import Trace
 
 T = TypeVar("T")

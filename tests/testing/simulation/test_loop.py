@@ -217,7 +217,7 @@ def test_the_clock_that_stamps_records_jumps_and_the_other_does_not() -> None:
     loop.close()
 
 
-def test_a_loop_that_waits_in_between_may_turn_for_long() -> None:
+def test_a_loop_that_waits_between_turns_may_run_for_long() -> None:
     world = World(max_steps=100)
 
     async def ask_again_and_again() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from aioproducer.testing.simulation import Report, SimulatedLoop, draw, play, simulate
 from aioproducer.testing.simulation.scenario import Ending
-from aioproducer.testing.simulation.workload import Work
+from aioproducer.testing.simulation.users.workload import Work
 
 SEEDS = range(10)
 """The seeds that every environment runs; the environment ``simulation`` runs many more."""

@@ -7,7 +7,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.testing.simulation.drawing import draw
-from aioproducer.testing.simulation.faults import KINDS
+from aioproducer.testing.simulation.faults.faults import KINDS
 from aioproducer.testing.simulation.scenario import Ending, Promise, stream
 
 SCENARIOS = [draw(seed) for seed in range(500)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from aioproducer.testing.kafka_output import ConsumedRecord
+from aioproducer.testing.kafka.kafka_output import ConsumedRecord
 from aioproducer.testing.transactions.journal import Entry, Journal
 from aioproducer.testing.transactions.judge import judge
 from aioproducer.testing.transactions.plan import Plan, Step, Transaction

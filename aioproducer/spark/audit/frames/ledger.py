@@ -1,4 +1,4 @@
-"""What was logged about single stamped records, and what is there: one row for each number of a stream.
+"""The ledger of single stamped records: one row for each number of a stream, with what was logged and what is there.
 
 | column | type | |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""What ``static/report.js`` draws: a figure's data as JSON, in the page."""
+"""The data of the plots, as JSON in the page; ``static/report.js`` draws them."""
 
 from __future__ import annotations
 

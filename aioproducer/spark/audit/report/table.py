@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from typing import Final
 
 Rows = Sequence[Sequence[object]]
+
+_SHORT: Final = 20
+"""Characters of a cell that is not broken into lines."""
 
 
 def table(columns: Sequence[str], rows: Rows) -> Iterator[str]:
@@ -41,4 +45,6 @@ def _cell(value: object) -> str:
     if isinstance(value, int | float):
         shown = f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
         return f'<td class="number" data-value="{value}">{shown}</td>'
-    return f"<td>{escape('none' if value is None else str(value))}</td>"
+    text = "none" if value is None else str(value)
+    kind = ' class="short"' if len(text) <= _SHORT else ""
+    return f"<td{kind}>{escape(text)}</td>"

@@ -1,4 +1,4 @@
-"""How full batches are, by topic."""
+"""Sizes of batches, by topic."""
 
 from __future__ import annotations
 

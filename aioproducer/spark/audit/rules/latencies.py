@@ -1,4 +1,4 @@
-"""How long records took, by the minute in which they were sent: exact quantiles, from counts of milliseconds."""
+"""Delivery times of records, by the minute of sending: exact quantiles, from counts of milliseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ledger says about single records: missing, elsewhere, twice, present but reported as not sent, unended."""
+"""Findings about single records: missing, elsewhere, twice, present but reported as not sent, unended."""
 
 from __future__ import annotations
 

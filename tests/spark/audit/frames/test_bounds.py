@@ -1,4 +1,4 @@
-"""What an audit looks up in a cluster before it begins. Needs PySpark's classes, and no session."""
+"""The bounds that an audit looks up in a cluster before it begins. Needs PySpark's classes, and no session."""
 
 from __future__ import annotations
 

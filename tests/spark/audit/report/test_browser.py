@@ -19,6 +19,12 @@ from .test_page import of_topics
 
 pytestmark = [pytest.mark.once, pytest.mark.timeout(300)]
 
+_ALONE = (
+    "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-quic",
+)  # fmt: skip
+"""The browser asks nothing of any network."""
+
 _ASKED = """<script>
 const answers = [];
 window.addEventListener("error", (event) => answers.push(`error: ${event.message}`));
@@ -47,12 +53,13 @@ def browser() -> str:
     return found
 
 
-async def asked(browser: str, page: str, question: str, place: Path) -> Any:
+async def asked(browser: str, page: str, question: str, place: Path, *, width: int = 1200) -> Any:
     """What the JavaScript ``question`` returns in the page."""
     file = place / "report.html"
     file.write_text(page.replace("<body>", "<body>" + _ASKED % (SECTION + question)), encoding="utf-8")
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses root a sandbox
-    options = ["--headless", *sandbox, "--disable-gpu", f"--user-data-dir={place}/profile", "--window-size=1200,900"]
+    options = ["--headless", *sandbox, "--disable-gpu", *_ALONE, f"--user-data-dir={place}/profile"]
+    options.append(f"--window-size={width},900")
     process = await asyncio.create_subprocess_exec(
         browser,
         *options,
@@ -104,6 +111,20 @@ async def test_a_filter_leaves_rows_and_plots_that_contain_a_text(browser: str, 
         filter.value = ""; filter.dispatchEvent(new Event("input"));
         return [all, some, left()];"""
     assert await asked(browser, html(TWO), question, tmp_path) == [[24, 4], [12, 2], [24, 4]]
+
+
+@pytest.mark.parametrize("width", [1200, 420])
+async def test_words_stay_whole_and_wide_tables_scroll_by_themselves(browser: str, tmp_path: Path, width: int) -> None:
+    page = html(of_topics(["orders.production.europe-west-1.checkout-service.payments-authorised.v3", "two"]))
+    question = """const broken = [...document.querySelectorAll("td.number, td.short, th button")]
+          .filter((cell) => !cell.textContent.trim().includes(" ") && cell.textContent.trim() !== "")
+          .filter((cell) => {
+            const text = document.createRange(); text.selectNodeContents(cell);
+            return new Set([...text.getClientRects()].map((line) => line.top)).size > 1;
+          });
+        const root = document.documentElement;
+        return [broken.map((cell) => cell.textContent), root.scrollWidth - root.clientWidth];"""
+    assert await asked(browser, page, question, tmp_path, width=width) == [[], 0]
 
 
 async def test_a_plot_shows_the_value_below_the_pointer_and_zooms(browser: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the report contains of others."""
+"""The third-party files in the report."""
 
 from __future__ import annotations
 

@@ -1,0 +1,63 @@
+"""The pages of the documentation's site. ``scripts/docs`` builds it, and fails for links that lead nowhere."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from aioproducer import errors
+
+ROOT = Path(__file__).parents[2]
+NAMES = runpy.run_path(str(ROOT / "scripts" / "docs_pages.py"))
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return dict(NAMES["pages"]())
+
+
+def test_the_navigation_has_each_page_once(pages: dict[str, str]) -> None:
+    _, _, nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")
+    assert sorted(re.findall(r"[\w/.-]+\.md", nav)) == sorted(pages)
+
+
+def test_links_lead_to_pages_or_to_the_repository(pages: dict[str, str]) -> None:
+    for path, text in pages.items():
+        for link in NAMES["LINK"].finditer(NAMES["CODE"].sub("", text)):
+            to = link["to"]
+            if to.endswith(".svg"):
+                assert (ROOT / "docs" / to).exists()
+            elif to:
+                assert (Path(path).parent / to).as_posix() in pages or "../" in to, f"{path} links to {to}"
+    assert "](sending.md)" in pages["index.md"]
+    assert "](../index.md" not in pages["sending.md"]
+    assert f"]({NAMES['REPOSITORY']}/blob/main/examples/" in pages["services.md"]
+
+
+def test_the_name_of_a_file_becomes_its_title(pages: dict[str, str]) -> None:
+    assert "[Sending](sending.md)" in pages["index.md"]
+    assert "[docs/sending.md]" not in pages["index.md"]
+
+
+def test_each_error_is_listed_with_its_code(pages: dict[str, str]) -> None:
+    page = pages["reference/errors.md"]
+    for name, error in vars(errors).items():
+        if isinstance(error, type) and issubclass(error, errors.KafkaError):
+            assert page.count(f"| `{name}` |") == 1
+    assert "| `MessageSizeTooLargeException` | 10 |" in page or "| `RecordTooLargeException` | 10 |" in page
+
+
+def test_each_command_is_listed_with_its_options(pages: dict[str, str]) -> None:
+    page = pages["reference/cli.md"]
+    for command in ("send", "read", "topics create", "broker", "perf", "audit", "demo"):
+        assert f" aioproducer {command}\n" in page
+    assert "| `--key-separator` |" in page
+
+
+def test_what_is_public_is_documented_where_it_is_defined(pages: dict[str, str]) -> None:
+    assert "::: aioproducer.producer.producer.KafkaProducer\n" in pages["reference/api/aioproducer.md"]
+    assert "::: aioproducer.broker.cluster.EmbeddedCluster\n" in pages["reference/api/aioproducer.broker.md"]
+    assert "](aioproducer.sync.md)" in pages["reference/api/index.md"]
