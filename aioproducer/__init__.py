@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from aioproducer.producer.diagnosis.reason import Reason
     from aioproducer.producer.hooks.interceptors import ProducerInterceptor
     from aioproducer.producer.producer import KafkaProducer
+    from aioproducer.producer.units.unit import Unit
     from aioproducer.record_metadata import RecordMetadata
     from aioproducer.security.oauth.token import OAuthBearerToken
     from aioproducer.serializers import Serializer
@@ -71,6 +72,7 @@ __all__ = [
     "TimestampType",
     "TopicPartition",
     "TopicPartitions",
+    "Unit",
     "__version__",
     "compiled",
     "wait_all",
@@ -110,6 +112,7 @@ _HOMES = {
     "TimestampType": "aioproducer.types",
     "TopicPartition": "aioproducer.types",
     "TopicPartitions": "aioproducer.types",
+    "Unit": "aioproducer.producer.units.unit",
     "__version__": "aioproducer.build_info",
     "compiled": "aioproducer.build_info",
     "wait_all": "aioproducer.producer.accumulator.wait_all",

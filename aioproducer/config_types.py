@@ -505,6 +505,13 @@ class ProducerOptions(ClientOptions, total=False):
     ``transaction.timeout.ms``: milliseconds. Default: 60000.
     """
 
+    transaction_group_window_ms: int
+    """How long a transaction of units stays open for more of them before it is committed. With 0, units share a commit
+    if they end in the same turn of the event loop, or while the commit before is under way.
+
+    ``transaction.group.window.ms``: milliseconds, at least 0. Default: 0.
+    """
+
     batch_size: int
     """A batch is ready to be sent when it has this many bytes, and does not linger any more; 0 means 1.
 

@@ -25,6 +25,7 @@ from benchmarks import (
     show,
     spark,
     stalls,
+    units,
     window,
 )
 from benchmarks.arguments import parse_arguments
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "services": services.main,
     "spark": spark.main,
     "stalls": stalls.main,
+    "units": units.main,
     "window": window.main,
 }
 

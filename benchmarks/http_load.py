@@ -132,6 +132,8 @@ class _Connection(asyncio.Protocol):
         self._ask()
 
     def _ask(self) -> None:
+        if self._transport.is_closing():
+            return  # the service has closed it while it waited for the other clients
         request = self._load.next_request()
         if request is None:
             self._transport.close()

@@ -1,5 +1,5 @@
-"""A FastAPI service that is the same on each of ``service_clients.CLIENTS``: POST /orders is answered when a record for
-the order, and one for each of its lines, are acknowledged."""
+"""A FastAPI service that is the same on each client of ``service_clients.py`` and ``unit_clients.py``: POST /orders is
+answered when a record for the order, and one for each of its lines, are acknowledged."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from benchmarks.collector import COLLECTORS
 from benchmarks.http_load import HOST
 from benchmarks.service_clients import CLIENTS, Send
+from benchmarks.unit_clients import UNIT_CLIENTS, UnitsSend
 
 
 class Line(BaseModel):
@@ -48,6 +49,12 @@ async def ready() -> bool:
     return True
 
 
+@router.get("/figures")
+async def figures(send: Annotated[Send, Depends(sender)]) -> dict[str, float]:
+    """What the client has measured, if it does."""
+    return send.figures() if isinstance(send, UnitsSend) else {}
+
+
 @router.post("/orders", status_code=201)
 async def create_order(order: Order, send: Annotated[Send, Depends(sender)]) -> Receipt:
     values = [part.model_dump_json().encode() for part in (order, *order.lines)]
@@ -58,7 +65,7 @@ async def create_order(order: Order, send: Annotated[Send, Depends(sender)]) -> 
 def make_app(client: str, servers: str, collector: str) -> FastAPI:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        async with CLIENTS[client](servers) as send:
+        async with (CLIENTS | UNIT_CLIENTS)[client](servers) as send:
             COLLECTORS[collector]()
             yield {"send": send}
 

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -108,22 +108,35 @@ def order_of(records: int, number: int) -> bytes:
     return json.dumps({"id": str(number), "customer": f"c{number % 50}", "total": 9.5, "lines": lines}).encode()
 
 
-async def measure(kind: Kind, client: str, round_: int, servers: str, clients: int, seconds: float) -> Run:
+async def measure(
+    kind: Kind,
+    client: str,
+    round_: int,
+    servers: str,
+    clients: int,
+    seconds: float,
+    *,
+    look: Callable[[int], Awaitable[object]] | None = None,
+    patience: float = PATIENCE,
+) -> Run:
+    """One client's turn; ``look(port)`` is awaited at the end of the time that counts, while requests still come."""
     port = free_port()
     records, gc = kind
     async with service(service_on(client, port, servers, gc), port, {}) as running:
         load = HttpLoad(port, "/orders", partial(order_of, records), clients, together=True)
-        async with load.flowing(patience=PATIENCE):
+        async with load.flowing(patience=patience):
             try:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(patience):
                     await load.all_answered()
             except TimeoutError:
-                raise ServiceFailed(f"a service on {client} has not answered each client in {PATIENCE:g} s") from None
+                raise ServiceFailed(f"a service on {client} has not answered each client in {patience:g} s") from None
             await asyncio.sleep(min(WARM_UP, seconds))
             before, began, cpu = len(load.replies), time.perf_counter(), running.cpu_seconds()
             await asyncio.sleep(seconds)
             took, cpu = time.perf_counter() - began, running.cpu_seconds() - cpu
             measured = load.replies[before:]
+            if look is not None:
+                await look(port)
             if not measured:
                 raise ServiceFailed(f"a service on {client} answered nothing for {seconds:g} s")
         running.terminate()

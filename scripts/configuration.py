@@ -34,6 +34,7 @@ DIFFERENCES = {
         "Not in Kafka, which allocates batch.size for every batch; KIP-782 proposes 4096. With 1024, 10,000 partitions "
         "have an open batch each in the default buffer.memory."
     ),
+    "transaction.group.window.ms": "Not in Kafka, whose producers have no units of work.",
     "compression.thread.bytes": "Not in Kafka, where the thread that calls `send` compresses.",
     "pipeline": "Not in Kafka, where every batch that is not full waits for linger.ms; with fixed it does here, too.",
     "key.serializer": "A class, an object or a plain callable; not required, because bytes need none.",

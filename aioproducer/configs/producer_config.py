@@ -90,6 +90,13 @@ class ProducerConfig(ClientConfig):
     transaction_timeout_ms: int = key(
         Type.INT, 60000, ANY, "A transaction that has not ended after this long is aborted by its coordinator."
     )
+    transaction_group_window_ms: int = key(
+        Type.LONG,
+        0,
+        at_least(0),
+        "How long a transaction of units stays open for more of them before it is committed. With 0, units share a "
+        "commit if they end in the same turn of the event loop, or while the commit before is under way.",
+    )
     batch_size: int = key(
         Type.INT,
         16384,

@@ -89,6 +89,7 @@ from aioproducer.errors.local import (
     SchemaException,
     SerializationException,
     TransactionAbortedException,
+    UnitTooLargeException,
 )
 from aioproducer.errors.records import (
     CorruptRecordException,
@@ -221,6 +222,7 @@ __all__ = [
     "TransactionAbortableException",
     "TransactionAbortedException",
     "TransactionalIdAuthorizationException",
+    "UnitTooLargeException",
     "UnknownLeaderEpochException",
     "UnknownMemberIdException",
     "UnknownProducerIdException",

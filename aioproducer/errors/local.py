@@ -45,5 +45,9 @@ class DataDirectoryException(KafkaError):
     """An embedded broker's data directory cannot be used: another broker has it, or it is of another cluster."""
 
 
+class UnitTooLargeException(KafkaError):
+    """The unit would hold more than buffer.memory, so it could never be committed as a whole."""
+
+
 class TransactionAbortedException(KafkaError):
     """The record was not sent: its transaction was aborted."""

@@ -48,6 +48,9 @@ class Gauges:
     unreachable_since: float = math.nan
     failed: bool = False
     """Whether the producer has failed for good."""
+    units_open: int = 0
+    units_waiting: int = 0
+    unit_bytes: int = 0
 
 
 class ProducerMetrics:
@@ -84,6 +87,7 @@ class ProducerMetrics:
         self._batches(registry)
         self._buffer(registry, buffer_memory)
         self._life()
+        self._units()
         self.network = NetworkMetrics(registry, tags)
         self.windows = WindowMetrics(registry, tags)
         self._topics = TopicTable(registry, tags)
@@ -208,6 +212,42 @@ class ProducerMetrics:
             own=True,
         )
 
+    def _units(self) -> None:
+        group, registry = self._group, self.registry
+        self._units_per_commit = registry.sensor()
+        group.average_and_max("units-per-commit", "units committed together", self._units_per_commit, own=True)
+        self._unit_commits = registry.sensor()
+        group.average_and_max(
+            "unit-commit-time",
+            "milliseconds from the first unit of a transaction to its commit, with the window",
+            self._unit_commits,
+            own=True,
+        )
+        group.count_meter("unit-commit", "transactions of units committed", self._unit_commits, own=True)
+        self._unit_aborts = registry.sensor()
+        group.count_meter(
+            "unit-abort", "transactions of units aborted, to commit their units anew", self._unit_aborts, own=True
+        )
+        self._unit_successes = registry.sensor()
+        group.count_meter("unit-committed", "units committed", self._unit_successes, own=True)
+        self._unit_errors = registry.sensor()
+        group.count_meter("unit-error", "units that failed after the end of their block", self._unit_errors, own=True)
+        group.gauge(
+            "units-open", "units whose block is running", lambda now: float(self._gauges().units_open), own=True
+        )
+        group.gauge(
+            "units-waiting",
+            "units whose block is over, and that are not committed yet",
+            lambda now: float(self._gauges().units_waiting),
+            own=True,
+        )
+        group.gauge(
+            "unit-held-bytes",
+            "bytes of records that units hold, beside buffer.memory",
+            lambda now: float(self._gauges().unit_bytes),
+            own=True,
+        )
+
     def _metadata_age(self, now: float) -> float:
         came = self._gauges().metadata_time
         return now - came if came > -math.inf else math.nan
@@ -279,6 +319,19 @@ class ProducerMetrics:
 
     def flushed(self, seconds: float) -> None:
         self._flush_seconds += seconds
+
+    def units_committed(self, units: int, seconds: float, now: float) -> None:
+        """A transaction of units is committed, this long after the first of them was put into it."""
+        self._units_per_commit.record(units, now)
+        self._unit_commits.record(seconds * 1000, now)
+
+    def units_aborted(self, now: float) -> None:
+        """A transaction of units is aborted."""
+        self._unit_aborts.record(1.0, now)
+
+    def unit_ended(self, now: float, *, failed: bool) -> None:
+        """A unit whose block was over is committed, or has failed."""
+        (self._unit_errors if failed else self._unit_successes).record(1.0, now)
 
     def transactional_call(self, call: str, seconds: float) -> None:
         """One of :data:`TRANSACTIONAL_CALLS` has succeeded."""

@@ -16,6 +16,7 @@ scheduling/        which partitions may send now
 exchange/          one request, its answer, and what that means for its batches
 sender/            the task that runs all this
 transactions/      transactions
+units/             units of work, which share transactions
 diagnosis/         why records wait or have failed
 loop_affinity.py   the event loop and process that a producer belongs to
 metric_reporters.py   the reporters of ``metric.reporters``

@@ -56,6 +56,7 @@ from aioproducer.producer.sender.sender import Sender, SenderParts
 from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.producer.transactions.record_control import RecordControl
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
+from aioproducer.producer.units.units import Units
 from aioproducer.records.compression import CompressionType
 from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.timing.loop_clock import LoopClock
@@ -241,7 +242,21 @@ def assemble(inputs: Inputs) -> ProducerCore:
     lane = SerializerLane(lot, hooks, admission.serialized)
     hooks.bind(loop, lambda: len(lot.serializing) > 0)
     entry = RecordEntry(loop, accumulator, lot, admission)
-    return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane)
+    units = None
+    if transactions is not None:
+        units = Units(
+            config,
+            accumulator,
+            lot,
+            sender,
+            transactions,
+            hooks,
+            admission,
+            metrics,
+            random,
+            spawn=supervisor.spawn,
+        )
+    return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane, units)
 
 
 class Watch(Protocol):

@@ -13,6 +13,7 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.sender.sender_calls import SenderCalls
 from aioproducer.producer.transactions.transaction_calls import TransactionCalls
+from aioproducer.producer.units.units import Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +30,5 @@ class ProducerCore:
     admission: Admission
     entry: RecordEntry
     lane: SerializerLane
+    units: Units | None
+    """None without a transactional.id."""

@@ -39,6 +39,7 @@ from aioproducer.producer.metric_reporters import Reporters
 from aioproducer.producer.producer_type import ProducerType
 from aioproducer.producer.record_calls import RecordCalls
 from aioproducer.producer.transactions.timed_transactions import TimedTransactions
+from aioproducer.producer.units.unit import Unit
 from aioproducer.protocol.text_check import check_topic
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.serializers import SerializerLike
@@ -171,13 +172,22 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
     async def _close(self) -> None:
         self._core.admission.close()
         grace = 0.0
+        units = self._core.units
         try:
+            if units is not None:
+                await units.finish()
             if self._core.transactions is not None:
                 await self._core.transactions.finish()
             await self._core.sender.flush()
             await self._reporters.close()
             grace = self._config.request_timeout_ms / 1000
         finally:
+            if units is not None:
+                units.stop(
+                    KafkaError(
+                        "the producer was closed before the unit was committed: close() without a time-out waits for it"
+                    )
+                )
             self._core.sender.abort(
                 KafkaError(
                     "the producer was closed before the record was delivered: "
@@ -392,6 +402,24 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         async with self._transactional("transaction()").block():
             yield self
 
+    def unit(self) -> Unit[K, V]:
+        """A unit of work: the records of one handler, committed as a whole in a transaction that many units share.
+
+        ::
+
+            async with producer.unit() as unit:
+                await unit.send("orders", b"order", key=b"42")
+                await unit.send("audit", b"entry", key=b"42")
+
+        The block returns when the unit is committed; if it raises, nothing of the unit is sent. Any number of tasks may
+        be in such blocks at once (``docs/units.md``). Call ``init_transactions`` first. While units are in use, the
+        calls above and records outside units are refused with IllegalStateException, and units while a transaction is
+        open by hand.
+        """
+        units = self._core_of_units("unit()").units
+        assert units is not None
+        return units.unit()
+
     # Within
 
     def _state(self) -> Iterator[str]:
@@ -439,6 +467,9 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
             metadata_time=core.sender.metadata_time(),
             unreachable_since=core.sender.unreachable_since(),
             failed=core.sender.fatal is not None,
+            units_open=0 if core.units is None else core.units.open,
+            units_waiting=0 if core.units is None else core.units.waiting,
+            unit_bytes=0 if core.units is None else core.units.memory.held,
         )
 
     def _one_by_one(self, *, serialize: bool) -> bool:
@@ -460,14 +491,23 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     def _transactional(self, call: str) -> TimedTransactions:
         """What carries out the call; IllegalStateException if the call is not allowed here and now."""
+        core = self._core_of_units(call)
+        if core.units is not None and core.units.in_use():
+            raise IllegalStateException(
+                f"{call} was called while units are in use, which have transactions of their own: wait for their ends"
+            )
+        assert core.transactions is not None
+        return TimedTransactions(core.transactions, self._metrics, core.loop.time)
+
+    def _core_of_units(self, call: str) -> ProducerCore:
+        """The parts of a producer with a transactional.id; IllegalStateException if the call is not allowed here."""
         self._affinity.check()
         self._hooks.check_outside(call)
         if self._closing is not None:
             raise IllegalStateException("the producer is closed; make a new one")
-        transactions = self._core.transactions
-        if transactions is None:
+        if self._core.transactions is None:
             raise IllegalStateException(f"{call} needs a transactional.id: make the producer with one")
-        return TimedTransactions(transactions, self._metrics, self._core.loop.time)
+        return self._core
 
 
 def core_of(producer: KafkaProducer[Any, Any]) -> ProducerCore:

@@ -9,6 +9,7 @@
 
 producer.py     KafkaProducer: what users call, from any thread
 delivery.py     Delivery: a record's end, for threads
+unit.py         Unit: a unit of work, for threads
 handover.py     passes records from threads to the event loop
 loop_thread.py  the thread of that loop, and calls into it
 lifetime.py     the end of the interpreter, and forks
@@ -18,5 +19,6 @@ lifetime.py     the end of the interpreter, and forks
 
 from aioproducer.sync.delivery import Delivery
 from aioproducer.sync.producer import KafkaProducer
+from aioproducer.sync.unit import Unit
 
-__all__ = ["Delivery", "KafkaProducer"]
+__all__ = ["Delivery", "KafkaProducer", "Unit"]

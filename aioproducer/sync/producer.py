@@ -24,11 +24,13 @@ from aioproducer.producer.diagnosis.health import HealthFinding, HealthThreshold
 from aioproducer.producer.hooks.pending_serialization import Later
 from aioproducer.producer.producer import KafkaProducer as LoopProducer
 from aioproducer.producer.producer import core_of, hooks_of
+from aioproducer.producer.units.unit import Unit as LoopUnit
 from aioproducer.serializers import SerializerLike
 from aioproducer.sync import lifetime
 from aioproducer.sync.delivery import Delivery
 from aioproducer.sync.handover import LARGE, Handover, Record
 from aioproducer.sync.loop_thread import CLOSED, LoopThread
+from aioproducer.sync.unit import Unit
 from aioproducer.type_variables import K, V
 from aioproducer.types import (
     ConsumerGroupMetadata,
@@ -350,6 +352,21 @@ class KafkaProducer(Generic[K, V]):
                 raise
         else:
             self._call(transaction.__aexit__, None, None, None)
+
+    def unit(self) -> Unit[K, V]:
+        """A unit of work, committed as a whole in a transaction that many units share: any number of threads may be in
+        such blocks at once.
+
+        ::
+
+            with producer.unit() as unit:
+                unit.send("orders", b"value")
+        """
+
+        async def unit() -> LoopUnit[K, V]:
+            return self._producer.unit()
+
+        return Unit(self, self._call(unit))
 
     # Within
 

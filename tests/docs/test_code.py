@@ -42,6 +42,7 @@ DOCUMENTS = (
     "docs/transactions.md",
     "docs/tutorial.md",
     "docs/types.md",
+    "docs/units.md",
 )
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
@@ -111,7 +112,7 @@ class Reading:
 @pytest.mark.parametrize("document", DOCUMENTS)
 async def test_it_runs(document: str) -> None:
     config: dict[str, Any] = {"linger_ms": 0}
-    if document == "docs/transactions.md":
+    if document in ("docs/transactions.md", "docs/units.md"):
         config["transactional_id"] = "a reader's"
     nodes = 2 if document == "docs/metrics.md" else 1  # that page uses node 1, others have one node
     async with EmbeddedCluster(nodes) as cluster:

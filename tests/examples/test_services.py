@@ -35,6 +35,7 @@ async def test_every_request_answered_2xx_is_in_the_log_once(target: Target) -> 
     ("documented", "options", "path"),
     [
         ("uvicorn --app-dir examples/fastapi_orders orders:app", "--port {}", "/orders"),
+        ("uvicorn --app-dir examples/fastapi_units orders:app", "--port {}", "/orders"),
         ("python examples/aiohttp_events/events.py", "{}", "/events"),
     ],
 )

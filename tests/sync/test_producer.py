@@ -17,7 +17,7 @@ import pyarrow
 import pytest
 
 import aioproducer
-from aioproducer import ProducerInterceptor, ProducerRecord, Reason, TopicPartition
+from aioproducer import Outcome, ProducerInterceptor, ProducerRecord, Reason, TopicPartition
 from aioproducer.errors import (
     BufferExhaustedException,
     IllegalArgumentException,
@@ -507,6 +507,31 @@ def test_transactions(cluster: ThreadedCluster, make_producer: MakeProducer) -> 
     producer.send("t", b"4")
     producer.commit_transaction()
     assert b"4" in values(cluster)
+
+
+def test_units_of_many_threads_share_commits(cluster: ThreadedCluster, make_producer: MakeProducer) -> None:
+    producer = make_producer(transactional_id="x")
+    producer.init_transactions()
+
+    def write(number: int) -> int:
+        with producer.unit() as unit:
+            unit.send("t", b"unit %d" % number)
+            unit.send_offsets({TopicPartition("in", 0): number}, "g")
+        unit.wait()
+        assert unit.committed
+        assert unit.done()
+        assert unit.outcome is None
+        return unit.result()[0].offset
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(write, range(40)))) == 40
+    dropped = producer.unit()
+    dropped.__enter__()
+    dropped.send("t", b"dropped")
+    dropped.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
+    assert dropped.outcome is Outcome.NOT_SENT
+    assert set(values(cluster)) == {b"unit %d" % number for number in range(40)}
+    assert len(values(cluster)) == 40
 
 
 def _fail_within_a_transaction(producer: KafkaProducer, cause: type[BaseException]) -> None:

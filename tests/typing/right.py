@@ -19,6 +19,7 @@ from aioproducer import (
     KafkaProducer,
     MetricsSnapshot,
     OAuthBearerToken,
+    Outcome,
     PartitionInfo,
     ProducerConfigs,
     ProducerInterceptor,
@@ -27,6 +28,7 @@ from aioproducer import (
     RoundRobinPartitioner,
     TopicPartition,
     TopicPartitions,
+    Unit,
     sync,
     wait_all,
 )
@@ -243,6 +245,12 @@ async def transactions(producer: KafkaProducer[str, Order]) -> None:
     async with producer.transaction() as transaction:
         await transaction.send("t", Order(1))
         await transaction.send_offsets_to_transaction({TopicPartition("t", 0): 5}, "group")
+    async with producer.unit() as unit:
+        await unit.send("t", Order(1), key="key")
+        await unit.send_offsets({TopicPartition("t", 0): 5}, "group")
+    assert_type(unit, Unit[str, Order])
+    assert_type(unit.result(), list[RecordMetadata])
+    assert_type(unit.outcome, Outcome | None)
 
 
 def threads() -> None:

@@ -85,7 +85,7 @@ class Admission:
         self._hooks = hooks
         self._metrics = metrics
         self._failures = failures
-        self._check_place = check_place
+        self.check_place = check_place
         self._closed = False
 
     def close(self) -> None:
@@ -95,14 +95,18 @@ class Admission:
 
     def check_open(self) -> None:
         """Raises if no record is accepted now: IllegalStateException unless a newer producer has taken over."""
+        self.check_usable()
+        if (transactions := self._transactions) is not None and (why := transactions.why_no_records()):
+            raise IllegalStateException(why)
+
+    def check_usable(self) -> None:
+        """The same, whether or not there is a transaction for the record."""
         if (fatal := self._sender.fatal) is not None:
             if isinstance(fatal, ProducerFencedException):
                 raise fatal.fresh()
             raise IllegalStateException(f"the producer has failed: {fatal}") from fatal
         if self._closed:
             raise IllegalStateException("the producer is closed; make a new one")
-        if (transactions := self._transactions) is not None and (why := transactions.why_no_records()):
-            raise IllegalStateException(why)
 
     def let_in(
         self, given: ProducerRecord, condition: Callable[[], Any] | None = None, *, serialize: bool = True
@@ -203,7 +207,7 @@ class Admission:
     ) -> ParkedRecord:
         """Parks a checked record that lacks metadata, memory, or its bytes."""
         check_topic(record.topic)
-        self._check_place()
+        self.check_place()
         self.check_open()
         record = record._replace(value=as_bytes(record.value, "value"), key=as_bytes(record.key, "key"))
         size = self._accumulator.record_size(record.key, record.value, record.headers)

@@ -47,17 +47,24 @@ class MetadataWaits:
             self._client.use_topic(topic)
             self._client.request_update()
 
-    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """The topic's partitions, waiting for them at most max.block.ms."""
+    async def partitions_for(self, topic: str, least: int = 1) -> list[PartitionInfo]:
+        """The topic's partitions, waiting at most max.block.ms for at least this many."""
         self._client.use_topic(topic)
         known = self._client.metadata.cluster.topics.get(topic)
-        return list((await self._metadata_of(topic) if known is None else known).partitions)
+        if known is None or len(known.partitions) < least:
+            known = await self._metadata_of(topic, least)
+        return list(known.partitions)
 
-    async def _metadata_of(self, topic: str) -> TopicMetadata:
+    async def _metadata_of(self, topic: str, least: int) -> TopicMetadata:
         began = self._loop.time()
+        known: TopicMetadata | None = None
         try:
             async with asyncio.timeout(self._max_block):
-                while (known := self._client.metadata.cluster.topics.get(topic)) is None:
+                while (known := self._client.metadata.cluster.topics.get(topic)) is None or (
+                    len(known.partitions) < least
+                ):
+                    if known is not None:
+                        self._client.request_update()
                     if (ended := self._ended()) is not None:
                         raise ended
                     code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
@@ -65,7 +72,13 @@ class MetadataWaits:
                         raise _no_topic(topic, code)
                     await self._client.changes.next()
         except TimeoutError:
-            raise self.too_long(topic, began) from None
+            if known is None:
+                raise self.too_long(topic, began) from None
+            raise TimeoutException(
+                f"partition {least - 1} of topic {topic!r} did not exist for max.block.ms "
+                f"({(self._loop.time() - began) * 1000:.0f} ms); the topic has {len(known.partitions)}: add some, or "
+                "send to another"
+            ) from None
         return known
 
     def metadata_arrived(self) -> None:

@@ -98,9 +98,9 @@ class Sender:
         known = self._client.metadata.cluster.topics.get(topic)
         return () if known is None else known.partitions
 
-    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """The topic's partitions, waiting for them at most max.block.ms."""
-        return await self.parts.waits.partitions_for(topic)
+    async def partitions_for(self, topic: str, least: int = 1) -> list[PartitionInfo]:
+        """The topic's partitions, waiting at most max.block.ms for at least this many."""
+        return await self.parts.waits.partitions_for(topic, least)
 
     def pending(self) -> int:
         """Batches that have not ended."""

@@ -32,8 +32,8 @@ class SenderCalls(Protocol):
     def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
         """The topic's partitions; none while they are unknown."""
 
-    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """The topic's partitions, waiting for them at most max.block.ms."""
+    async def partitions_for(self, topic: str, least: int = 1) -> list[PartitionInfo]:
+        """The topic's partitions, waiting at most max.block.ms for at least this many."""
 
     def explain(self, topic: str, partition: int) -> Explanation:
         """Why the head batch of this partition has not been sent."""

@@ -78,8 +78,9 @@ class TransactionCoordinator:
         """It knows of the transaction now, or will soon."""
         self.knows = True
 
-    async def end(self, *, committed: bool) -> None:
-        """Ends the transaction there; with the second protocol that brings the next epoch."""
+    async def end(self, *, committed: bool) -> bool:
+        """Ends the transaction there; with the second protocol that brings the next epoch. False if it has forgotten
+        the transaction to abort, or never knew of it."""
         request = EndTxnRequest(self.transactional_id, *self.identity, committed)
         try:
             response = await self.ask(request, EndTxnResponse, lambda response: [response.error_code])
@@ -87,9 +88,10 @@ class TransactionCoordinator:
             if committed or not is_nothing_to_abort(error, knows=self.knows):
                 raise
             self._ids.in_doubt = True  # an unknown transaction needs no abort, but another producer id
-        else:
-            if response.producer_id >= 0:
-                self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
+            return False
+        if response.producer_id >= 0:
+            self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
+        return True
 
     # The producer's identity there
 

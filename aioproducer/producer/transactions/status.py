@@ -27,6 +27,8 @@ class TransactionStatus:
         """The number of the open transaction, or of the last one."""
         self.complete = False
         """All its records are delivered, and the commit is under way: later failures do not affect it."""
+        self.of_units = False
+        """The transaction, until it has ended, is one of units: no other record may join it."""
         self._bulk_calls = 0
         """Calls that have not sent all their records to it yet."""
 
@@ -40,6 +42,8 @@ class TransactionStatus:
             self.transaction += 1
             self.complete = False
             self._bulk_calls = 0
+        if state in (S.READY, S.UNINITIALIZED, S.FATAL_ERROR):
+            self.of_units = False
 
     def require(self, name: str, *states: TransactionState) -> None:
         """Raises the explanation for a user who called ``name`` in a state other than these."""
@@ -77,6 +81,8 @@ class TransactionStatus:
 
     def why_no_records(self) -> str:
         """Why no record may be sent now; empty if sending is allowed."""
+        if self.of_units:
+            return "units are in use, and a record outside a unit could join their transaction: use unit.send()"
         if self.state is S.IN_TRANSACTION:
             return ""
         return f"records of a transactional producer belong to a transaction, and {self._in_words()}"

@@ -30,9 +30,9 @@ class TimedTransactions:
         with self._timed("init"):
             await self._transactions.init()
 
-    async def begin(self) -> None:
+    async def begin(self, *, of_units: bool = False) -> None:
         with self._timed("begin"):
-            await self._transactions.begin()
+            await self._transactions.begin(of_units=of_units)
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         with self._timed("send-offsets"):

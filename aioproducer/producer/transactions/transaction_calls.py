@@ -14,10 +14,14 @@ class TransactionCalls(Protocol):
     """The TransactionManager, or what takes its place in a mock."""
 
     status: TransactionStatus
+    may_be_committed: bool
+    """The coordinator was asked to commit the transaction, and it is not known that it has not done so. Also true after
+    a commit, until the next transaction begins."""
 
     async def init(self) -> None: ...
 
-    async def begin(self) -> None: ...
+    async def begin(self, *, of_units: bool = False) -> None:
+        """``of_units``: no record may be sent to the transaction but those that units put into the accumulator."""
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None: ...
 

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.errors import KafkaError, TransactionAbortableException
+from aioproducer.errors import ApiException, KafkaError, TransactionAbortableException
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
@@ -62,6 +62,7 @@ class TransactionManager:
         )
         self._asked_to_end = False
         """The coordinator may have ended the transaction: it was asked to, and has not given a final answer."""
+        self.may_be_committed = False
         self._slot = self._new_slot(config)
         slot = self._new_slot(config)
         self._offsets = TransactionOffsets(self._coordinator, self.status, slot, missing=self.batch_failed)
@@ -79,16 +80,18 @@ class TransactionManager:
     async def init(self) -> None:
         await self._operate("init_transactions", self._init, S.INITIALIZING, S.UNINITIALIZED)
 
-    async def begin(self) -> None:
+    async def begin(self, *, of_units: bool = False) -> None:
         if self._slot.name == ABORT:  # unlike a commit, an abort has only one possible outcome
             await self._slot.vacated(self._slot.until())
         self._slot.make_room("begin_transaction")
         self.status.require("begin_transaction", S.READY)
         self.status.become(S.IN_TRANSACTION)
+        self.status.of_units = of_units
+        self.may_be_committed = False
         self._coordinator.begun()
         self._partitions.begun()
         self._ids.transaction += 1
-        self._records.gate(True)
+        self._records.gate(not of_units)
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         await self._offsets.send(offsets, group)
@@ -230,7 +233,9 @@ class TransactionManager:
         await self._partitions.settled()
         await self._offsets.slot.settled()  # no answer may arrive after the end of the transaction
         if self._coordinator.knows or (self._coordinator.may_know and not committed):
-            await self._coordinator.end(committed=committed)
+            self.may_be_committed |= committed
+            if await self._coordinator.end(committed=committed) and not committed:
+                self.may_be_committed = False
         self.status.error = None
         if self._coordinator.follow_feature() or self._ids.in_doubt:
             try:
@@ -261,6 +266,8 @@ class TransactionManager:
             return None
         if api in PARTS:
             self._ids.in_doubt = True  # an earlier attempt may have had an effect
+        if api is ApiKey.END_TXN and isinstance(error, ApiException) and not asked_before:
+            self.may_be_committed = False  # the coordinator has answered the only attempt: it has not
         match what:
             case Verdict.TELL:
                 return error.fresh()

@@ -36,7 +36,9 @@ from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.transactions.record_control import RecordControl
 from aioproducer.producer.transactions.state import TransactionState
+from aioproducer.producer.units.units import Units
 from aioproducer.serializers import SerializerLike
+from aioproducer.tasks.own_task import start_task
 from aioproducer.testing.mock.mock_errors import MockErrors
 from aioproducer.testing.mock.mock_sender import MockSender
 from aioproducer.testing.mock.mock_transactions import GroupOffsets, MockTransactions
@@ -325,7 +327,23 @@ class MockProducer(KafkaProducer[K, V]):
         lane = SerializerLane(lot, hooks, admission.serialized)
         hooks.bind(loop, lambda: len(lot.serializing) > 0)
         entry = RecordEntry(loop, accumulator, lot, admission)
-        return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane)
+        units = None
+        if transactions is not None:
+            units = Units(
+                config,
+                accumulator,
+                lot,
+                sender,
+                transactions,
+                hooks,
+                admission,
+                metrics,
+                inputs.random,
+                spawn=start_task,
+                taking=lambda: self.errors.strike("send"),
+                placed=self._sent,
+            )
+        return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane, units)
 
     def _sent(self, record: ProducerRecord) -> None:
         transactions = self._mock.transactions

@@ -86,8 +86,11 @@ class MockSender:
         count = len(self._accumulator.topics[topic].queues)
         return tuple(PartitionInfo(topic, number, NODE, 0, (NODE,), (NODE,), ()) for number in range(count))
 
-    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        return list(self.known_partitions(topic))
+    async def partitions_for(self, topic: str, least: int = 1) -> list[PartitionInfo]:
+        found = list(self.known_partitions(topic))
+        if len(found) < least:
+            raise _no_such_partition(topic, len(found))
+        return found
 
     def parked(self, topic: str) -> None:
         """A record waits for its topic, which is created now, or for a partition that will never exist."""
@@ -100,8 +103,7 @@ class MockSender:
 
     def _fail_without_partition(self, topic: str) -> None:
         count = len(self._accumulator.topics[topic].queues)
-        error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
-        self._lot.fail_topic(topic, error)
+        self._lot.fail_topic(topic, _no_such_partition(topic, count))
         self.look()
 
     def look(self) -> None:
@@ -255,3 +257,7 @@ class MockSender:
             bytes=sum(batch.size() for batch in mine),
             age_ms=(self._loop.time() - mine[0].created) * 1000,
         )
+
+
+def _no_such_partition(topic: str, count: int) -> TimeoutException:
+    return TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")

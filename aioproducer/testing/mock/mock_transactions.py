@@ -36,6 +36,7 @@ class MockTransactions:
         control: RecordControl,
     ) -> None:
         self.status = TransactionStatus(transactional_id)
+        self.may_be_committed = False
         self.records: list[ProducerRecord] = []
         """The records of the open transaction."""
         self.offsets: GroupOffsets = {}
@@ -55,13 +56,14 @@ class MockTransactions:
         self.status.become(S.INITIALIZING)
         self.status.become(S.READY)
 
-    async def begin(self) -> None:
+    async def begin(self, *, of_units: bool = False) -> None:
         self.status.require("begin_transaction", S.READY)
         self._errors.strike("begin_transaction")
         self.status.become(S.IN_TRANSACTION)
+        self.status.of_units = of_units
         self.last_end = None
         self.sent_offsets = False
-        self._control.gate(True)
+        self._control.gate(not of_units)
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         check(offsets, group)

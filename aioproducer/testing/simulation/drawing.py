@@ -107,6 +107,9 @@ def draw(
     if not calm and not in_transactions and records_are_named and of("compaction").random() < 0.15:
         broker_configs["log.cleanup.policy"] = "compact"
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
+    units = of("units").choice((0.0, 0.0, 0.5, 1.0))
+    if in_transactions:
+        config["transaction_group_window_ms"] = of("window of units").choice((0, 0, 0, 5, 50))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
     scenario = Scenario(
         seed=seed,
@@ -124,7 +127,7 @@ def draw(
         ends_at=timing.uniform(0, 1.5 * duration),
         close_timeout=timing.choice((0.01, 0.1, 1.0)),
         conditions=conditions,
-        applications=[replace(plan, work=replace(plan.work, bulk=bulk)) for plan in applications],
+        applications=[replace(plan, work=replace(plan.work, bulk=bulk), units=units) for plan in applications],
         transaction_version=of("transaction version").choice((0, 1) if release else (1, 2, 2)),
         release=release,
         racks=[brokers.choice((None, "a", "b")) for _ in range(nodes)],

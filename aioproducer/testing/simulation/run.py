@@ -12,6 +12,7 @@ from typing import Any
 from aioproducer.testing.simulation.checks.invariants import check
 from aioproducer.testing.simulation.checks.transaction_invariants import check_all_ended, check_transactions
 from aioproducer.testing.simulation.checks.transactions import End
+from aioproducer.testing.simulation.checks.unit_invariants import check_units
 from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.faults.chaos import Chaos
 from aioproducer.testing.simulation.faults.faults import KINDS
@@ -103,6 +104,7 @@ class _Run:
             check_transactions(
                 around.scenario, around.ledger, around.transactions, around.cluster, deleted, around.violations
             )
+            check_units(around.scenario, around.ledger, around.transactions, around.cluster, deleted, around.violations)
             self._acknowledged = sum(entry.acknowledged() for entry in around.ledger.entries)
         except Stuck as stuck:
             around.violations.add(str(stuck), "".join(f"\n  {line}" for line in waiting_tasks(loop)))

@@ -51,6 +51,8 @@ class ApplicationPlan:
     """The probability that a transaction contains offsets of a group."""
     by_hand: float
     """The probability that a transaction is made by single calls, not as a block."""
+    units: float = 0.0
+    """The probability that a life works with units that share transactions, each handler with its own."""
 
 
 def draw_work(random: Random, producer: int, duration: float) -> WorkPlan:

@@ -558,3 +558,57 @@ async def test_figures_to_order() -> None:
         assert [finding.metric for finding in producer.health()] == ["buffer-available-bytes"]
         await producer.send("t", b"1")
         assert producer.metrics()["record-delivered-total"] == 1
+
+
+# Units
+
+
+async def test_units_are_committed_as_a_whole() -> None:
+    async with MockProducer(**TRANSACTIONAL) as producer:
+        await producer.init_transactions()
+        async with producer.unit() as unit:
+            await unit.send("t", b"1")
+            await unit.send("u", b"2")
+            await unit.send_offsets({TopicPartition("in", 0): 3}, "g")
+            assert producer.history == []
+        assert values(producer.history) == [b"1", b"2"]
+        assert [metadata.topic for metadata in unit.result()] == ["t", "u"]
+        assert producer.consumer_group_offsets_history == [{"g": {TopicPartition("in", 0): OffsetAndMetadata(3)}}]
+        assert producer.commit_count == 1
+
+
+async def test_a_unit_that_is_dropped_is_not_in_the_history() -> None:
+    async with MockProducer(**TRANSACTIONAL) as producer:
+        await producer.init_transactions()
+        unit = producer.unit()
+        await unit.__aenter__()
+        await unit.send("t", b"1")
+        await unit.__aexit__(ZeroDivisionError, ZeroDivisionError(), None)
+        assert (unit.outcome, producer.history, producer.commit_count) == (Outcome.NOT_SENT, [], 0)
+
+
+async def test_a_send_that_is_made_to_fail_is_not_in_the_unit() -> None:
+    async with MockProducer(**TRANSACTIONAL) as producer:
+        await producer.init_transactions()
+        async with producer.unit() as unit:
+            producer.errors.send = RecordTooLargeException("large")
+            with pytest.raises(RecordTooLargeException, match="large"):
+                await unit.send("t", b"1")
+            producer.errors.send = None
+            await unit.send("t", b"2")
+        assert values(producer.history) == [b"2"]
+
+
+async def test_a_commit_that_is_made_to_fail_fails_the_units() -> None:
+    async with MockProducer(**TRANSACTIONAL) as producer:
+        await producer.init_transactions()
+        producer.errors.commit_transaction = NotEnoughReplicasException("too few")
+        unit = producer.unit()
+        with pytest.raises(NotEnoughReplicasException, match="too few"):
+            async with unit:
+                await unit.send("t", b"1")
+        assert (unit.outcome, producer.history) == (Outcome.NOT_SENT, [])
+        producer.errors.commit_transaction = None
+        async with producer.unit() as unit:
+            await unit.send("t", b"2")
+        assert values(producer.history) == [b"2"]

@@ -90,6 +90,49 @@ def held_up(scenario: Scenario) -> Scenario | None:
     return replace(scenario, config=config, work=work)
 
 
+def of_units(scenario: Scenario) -> Scenario | None:
+    """One application with one life, whose handlers share transactions and are often cancelled."""
+    found = in_one_life(scenario)
+    if found is None:
+        return None
+    (plan,) = found.applications
+    work = replace(plan.work, records=6, burst=20, pause=0.0, large=0.0, cancels=0.3)
+    config = {**found.config, "max_block_ms": 3000, "transaction_group_window_ms": 5}
+    return replace(
+        found,
+        config=config,
+        applications=[replace(plan, units=1.0, aborts=0.1, offsets=0.2, transactions=20, work=work)],
+    )
+
+
+def of_interrupted_units(scenario: Scenario) -> Scenario | None:
+    """Handlers share transactions of a producer that is closed in the middle of a commit, six times."""
+    found = of_units(scenario)
+    if found is None:
+        return None
+    (plan,) = found.applications
+    work = replace(plan.work, cancels=0.0)
+    return replace(found, applications=[replace(plan, lives=6, span=1.0, transactions=500, work=work)])
+
+
+def of_poisoned_units(scenario: Scenario) -> Scenario | None:
+    """Handlers share transactions, and some of their records are too large for their topic."""
+    found = of_units(scenario)
+    if found is None:
+        return None
+    (plan,) = found.applications
+    config = {**found.config, "batch_size": 1000, "max_request_size": 1 << 20, "buffer_memory": 1 << 20}
+    config |= {"compression_type": "none", "delivery_timeout_ms": 20_000, "retry_backoff_ms": 20}
+    work = replace(plan.work, large=0.02, cancels=0.0)
+    return replace(
+        found,
+        config=config,
+        topics=[TopicPlan("topic0", 2, 0.0)],
+        broker_configs={**found.broker_configs, "message.max.bytes": 500},
+        applications=[replace(plan, work=work)],
+    )
+
+
 def with_rivals(scenario: Scenario) -> Scenario | None:
     """Three applications have one transactional id."""
     found = in_one_life(scenario)

@@ -9,6 +9,7 @@ import pytest
 from aioproducer.testing.simulation import draw, play
 from tests.support.compiled import interpreted_only
 from tests.testing.simulation import planted_transaction_bugs as planted_transaction_bugs
+from tests.testing.simulation import planted_unit_bugs as planted_unit_bugs
 from tests.testing.simulation.planted_bugs import BUGS
 
 log = logging.getLogger(__name__)

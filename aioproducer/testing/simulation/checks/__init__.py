@@ -5,5 +5,6 @@ transactions.py            every transaction, and its end
 invariants.py              the invariants of records
 transaction_invariants.py  the invariants of transactions
 open_batches.py            what holds of open batches during a run
+unit_invariants.py         the invariants of units
 violations.py              the broken promises
 """

@@ -133,6 +133,8 @@ def check_counts(ledger: Ledger, producer: int, metrics: MetricsSnapshot, violat
     A record that was withdrawn because its caller stopped waiting may count as failed or not.
     """
     acknowledged = failed = either = 0
+    if any(entry.producer == producer and _in_unit(entry) for entry in ledger.entries):
+        return  # each attempt to commit a unit counts its records
     for entry in ledger.entries:
         refused = entry.bulk is None and isinstance(entry.failure(), IllegalStateException)
         if entry.producer != producer or refused:
@@ -237,7 +239,7 @@ def _may_fail(scenario: Scenario, entry: Entry) -> bool:
     if isinstance(failure, InvalidRecordException):
         return scenario.compacts and entry.record.key is None
     if isinstance(failure, RecordTooLargeException):
-        return _may_be_too_large(scenario, entry)  # otherwise its batch would have been split
+        return may_be_too_large(scenario, entry)  # otherwise its batch would have been split
     if entry.cancelled or (entry.parked and entry.awaited):
         return True  # withdrawn if the task that awaited it was cancelled
     if isinstance(failure, TimeoutException) and scenario.faults_until > scenario.milliseconds("delivery_timeout_ms"):
@@ -269,7 +271,7 @@ def _may_be_too_slow(scenario: Scenario, entry: Entry) -> bool:
     return _size_alone(entry) * 3 > scenario.conditions.bandwidth * scenario.milliseconds("request_timeout_ms")
 
 
-def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
+def may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
     """Whether the record may be too large even alone in its batch."""
     size = _size_alone(entry)
     # Incompressible data becomes a little larger, and a batch also takes memory for its bookkeeping.
@@ -308,6 +310,7 @@ def _check_copies(
     metadata = entry.metadata()
     different = {found.topic_id for found in copies}  # a topic that was created anew may have a copy in each log
     once = scenario.calm or (scenario.promise is not Promise.AT_LEAST_ONCE and not scenario.forgets_with_records)
+    once &= not _in_unit(entry)  # a unit may be committed anew, after an aborted attempt
     if len(copies) > len(different) and once:
         violations.add("no record is there twice", f"{entry} is at {copies}")
     if metadata is not None:
@@ -356,6 +359,8 @@ def _check_order(scenario: Scenario, ledger: Ledger, log: list[Found], violation
     seen: set[int] = set()
     for found in log:
         entry = ledger.entries[number_of(found.record.headers)]
+        if _in_unit(entry):
+            continue  # in the order of the ends of units
         if "epochs" in scenario.rates and (not entry.acknowledged() or _is_late_copy(scenario, entry, found)):
             continue
         if scenario.forgets_with_records and entry.number in seen:
@@ -369,6 +374,10 @@ def _check_order(scenario: Scenario, ledger: Ledger, log: list[Found], violation
                 f"{entry} is at {found}, behind record {number_of(before.record.headers)} at {before}",
             )
         last[sender] = found
+
+
+def _in_unit(entry: Entry) -> bool:
+    return entry.transaction is not None and entry.transaction.of_units
 
 
 def _is_late_copy(scenario: Scenario, entry: Entry, found: Found) -> bool:

@@ -65,9 +65,9 @@ def check_transactions(
         _check_lives(partition, seen, violations)
     entries: dict[Transaction, list[Entry]] = defaultdict(list)
     for entry in ledger.entries:
-        if entry.transaction is not None:
+        if entry.transaction is not None and not entry.transaction.of_units:
             entries[entry.transaction].append(entry)
-    for transaction in transactions.transactions:
+    for transaction in (one for one in transactions.transactions if not one.of_units):
         _Judged(transaction, entries[transaction], visible, gone, cluster, violations).check(
             fenced=transactions.fenced(transaction.life, _requested_at(transaction)),
             calm=scenario.calm and scenario.users(transaction.life.transactional_id) < 2,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from aioproducer.errors import KafkaError
 from aioproducer.testing.simulation.trace import Trace
 from aioproducer.types import TopicPartition
 
@@ -49,10 +50,19 @@ class Transaction:
     offset: TopicPartition | None = None
     offset_taken: bool = False
     """The offset was reported to the user as a part of the transaction."""
+    of_units: bool = False
+    """It is a unit, which shares a transaction of Kafka with others."""
+    ended: int = 0
+    """The place of a unit in the order of the ends of blocks; 0 if its block raised."""
+    cancelled: bool = False
+    """The task of a unit was cancelled, or its producer closed."""
+    failure: KafkaError | None = None
+    """What a unit raised."""
 
     def __repr__(self) -> str:
         ending = "undetermined" if self.end is None else self.end.value
-        return f"transaction {self.number} of {self.life.transactional_id} (producer {self.life.producer}, {ending})"
+        what = "unit" if self.of_units else "transaction"
+        return f"{what} {self.number} of {self.life.transactional_id} (producer {self.life.producer}, {ending})"
 
 
 @dataclass(slots=True)
@@ -62,12 +72,19 @@ class TransactionLedger:
     trace: Trace
     lives: list[Life] = field(default_factory=list)
     transactions: list[Transaction] = field(default_factory=list)
+    ends: int = 0
+    """Of the blocks of units."""
 
     def begin(self, life: Life) -> Transaction:
         transaction = Transaction(len(self.transactions), life)
         self.trace("begin", transaction)
         self.transactions.append(transaction)
         return transaction
+
+    def ended(self, unit: Transaction, now: float) -> None:
+        """The block of a unit ends now."""
+        self.ends += 1
+        unit.ended, unit.commit_requested_at = self.ends, now
 
     def fenced(self, life: Life, at: float) -> bool:
         """Whether a newer producer had certainly taken over by then."""

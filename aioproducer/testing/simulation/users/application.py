@@ -23,6 +23,7 @@ from aioproducer.testing.simulation.faults.chaos import GROUPS
 from aioproducer.testing.simulation.scenario import TopicPlan
 from aioproducer.testing.simulation.surroundings import Surroundings
 from aioproducer.testing.simulation.users.producers import Producers
+from aioproducer.testing.simulation.users.unit_work import UnitWork
 from aioproducer.testing.simulation.users.workload import Work
 from aioproducer.testing.simulation.work_plan import ApplicationPlan
 from aioproducer.types import TopicPartition
@@ -140,6 +141,14 @@ class _Living:
         """Runs until all transactions of this life have ended, or the producer is unusable."""
         try:
             await self._init()
+            if self._plan.units and self._random.random() < self._plan.units:
+                consumed = CONSUMED.name, CONSUMED.partitions
+                units = UnitWork(
+                    self._plan, self._around, self._producer, self._work, self.life, self._random, consumed
+                )
+                self._began_at = self._now()  # a transaction of units may be as old as that
+                await units.run()
+                return
             for _ in range(self._plan.transactions):
                 await self._transact()
                 await self._work.pause()

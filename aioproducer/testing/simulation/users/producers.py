@@ -71,7 +71,7 @@ class Producers:
             violations.add(
                 "all memory comes back", f"producer {number} holds {held}, and {metrics['parked-bytes']} parked"
             )
-        for name in ("parked-records", "waiting-threads", "requests-in-flight"):
+        for name in ("parked-records", "waiting-threads", "requests-in-flight", "units-waiting"):
             if metrics[name]:
                 violations.add("metrics count every record", f"{name} of producer {number} is {metrics[name]}")
         check_counts(self._around.ledger, number, metrics, violations)

@@ -20,6 +20,7 @@ from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.checks.ledger import Entry, Ledger
 from aioproducer.testing.simulation.checks.open_batches import check_open_batches
+from aioproducer.testing.simulation.checks.transactions import Transaction
 from aioproducer.testing.simulation.checks.violations import Violations
 from aioproducer.testing.simulation.faults.faults import EXPIRATION_MS
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
@@ -140,6 +141,12 @@ class Work:
         topic = topic or self._random.choice(self._scenario.topics)
         entry = self._ledger.open(self._number, *self._fields(topic))
         entry.as_it_is = "value_serializer" not in self._scenario.config
+        return entry
+
+    def entry_of(self, transaction: Transaction) -> Entry:
+        """An entry for a record of a unit, which is no open transaction of the producer."""
+        entry = self._entry()
+        entry.transaction = transaction
         return entry
 
     async def _hand_over(self) -> None:

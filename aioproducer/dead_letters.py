@@ -1,0 +1,253 @@
+"""Dead letters: records that cannot be delivered, or processed, go to a topic, with the reason in headers.
+
+::
+
+    letters = DeadLetters(producer, "orders.dead")
+    metadata = await letters.send("orders", order, key=customer)  # None: it went to orders.dead
+
+``docs/units.md`` has the recipes, ``docs/schemas.md`` the headers. Kafka Connect (``errors.deadletterqueue.*``) and
+Kafka Streams (KIP-1034) do the same on the side of the consumer.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, Generic
+
+from aioproducer.errors import (
+    ApiException,
+    DeliveryError,
+    IllegalArgumentException,
+    IllegalStateException,
+    KafkaError,
+    Outcome,
+    PartitionerException,
+    RecordTooLargeException,
+    SerializationException,
+)
+from aioproducer.producer.admission.admission import record_of
+from aioproducer.producer.producer import KafkaProducer
+from aioproducer.producer.units.unit import Unit
+from aioproducer.record_metadata import RecordMetadata
+from aioproducer.type_variables import K, V
+from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, ProducerRecord, TopicPartition
+
+log = logging.getLogger(__name__)
+
+PREFIX: Final = "aioproducer.dead."
+"""What the names of all headers of a dead letter begin with."""
+MOST_WORDS: Final = 1000
+"""The most characters of an error's message in a header."""
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
+Group = ConsumerGroupMetadata | str
+
+
+class DeadLetters(Generic[K, V]):
+    """Sends what cannot be delivered to ``topic``, through the same producer: in a unit if that is transactional.
+
+    A dead letter has the record's key, value and headers, and headers of its own that tell where the record was to go,
+    why and when it died, how often, and where it came from. Nothing happens silently: each letter is logged, and if it
+    cannot be delivered either, the caller gets the record's error, with a note. Nothing goes in circles: a record for
+    ``topic`` itself has no dead letter, and one that has died ``most_attempts`` times raises its error.
+    """
+
+    def __init__(self, producer: KafkaProducer[K, V], topic: str, *, most_attempts: int = 5) -> None:
+        if not topic:
+            raise IllegalArgumentException("the topic of dead letters is empty")
+        if most_attempts < 1:
+            raise IllegalArgumentException(f"most_attempts is {most_attempts}; it must be 1 or more")
+        self.topic = topic
+        self._producer = producer
+        self._most_attempts = most_attempts
+        self._in_units = producer.config.transactional_id is not None
+
+    async def send(self, topic: Any, value: Any = None, **fields: Any) -> RecordMetadata | None:
+        """Sends a record, with the arguments of ``KafkaProducer.send``; returns its metadata when it is delivered, or
+        None when its dead letter is.
+
+        Raises what is not the record's fault: misuse, and errors that end the producer.
+        """
+        record = _record(topic, value, fields)
+        try:
+            if not self._in_units:
+                return await self._producer.send(record)
+            async with self._producer.unit() as unit:
+                await unit.send(record)
+            return unit.result()[0]
+        except KafkaError as error:
+            if not is_of_the_record(error):
+                raise
+            await self.put(record, error)
+        return None
+
+    @asynccontextmanager
+    async def unit(self) -> AsyncIterator[LetteredUnit[K, V]]:
+        """A unit of a transactional producer. If it fails for a reason of its own, its records become dead letters, in
+        a unit together with its offsets, and ``unit.dead`` is the error.
+
+        An error of the block itself is raised, and so is one with the outcome ``unknown``: the unit may be committed.
+        """
+        lettered = LetteredUnit(self._producer.unit())
+        try:
+            async with lettered.unit:
+                yield lettered
+        except DeliveryError as error:
+            if lettered.unit.outcome is not Outcome.NOT_SENT or not is_of_the_record(error):
+                raise
+            await self._put_all(lettered.records, error, lettered.offsets, attempts=None, origin=None)
+            lettered.dead = error
+
+    async def put(
+        self,
+        record: ProducerRecord[Any, Any],
+        error: BaseException,
+        *,
+        attempts: int | None = None,
+        origin: tuple[str, int, int] | None = None,
+        offsets: Mapping[Group, Offsets] | None = None,
+    ) -> None:
+        """Sends the dead letter of a record, and returns when it is delivered.
+
+        ``attempts``: how often delivering or processing it was tried; by default once more than its last dead letter
+        says. ``origin``: topic, partition and offset that it was read from. ``offsets``, by group, are committed with
+        the letter (transactional producers only), so that the record is not read again.
+
+        Raises ``error`` with a note if the letter cannot be delivered, or must not be sent.
+        """
+        given = [] if offsets is None else [(group, dict(some)) for group, some in offsets.items()]
+        await self._put_all([record], error, given, attempts=attempts, origin=origin)
+
+    async def _put_all(
+        self,
+        records: Sequence[ProducerRecord[Any, Any]],
+        error: BaseException,
+        offsets: Sequence[tuple[Group, Offsets]],
+        *,
+        attempts: int | None,
+        origin: tuple[str, int, int] | None,
+    ) -> None:
+        if offsets and not self._in_units:
+            raise IllegalArgumentException("offsets are committed with dead letters by transactional producers only")
+        letters = [self.letter(record, error, attempts=attempts, origin=origin) for record in records]
+        try:
+            try:
+                await self._deliver(letters, offsets)
+            except (SerializationException, RecordTooLargeException):
+                await self._deliver([_without_value(letter) for letter in letters], offsets)
+        except KafkaError as failed:
+            error.add_note(f"its dead letter for {self.topic!r} was not delivered: {type(failed).__name__}: {failed}")
+            raise error from failed
+        for record in records:
+            log.warning(
+                "a record for %r became a dead letter in %r: %s", record.topic, self.topic, type(error).__name__
+            )
+
+    async def _deliver(
+        self,
+        letters: Sequence[ProducerRecord[Any, Any]],
+        offsets: Sequence[tuple[Group, Offsets]],
+    ) -> None:
+        if not self._in_units:
+            for delivery in [self._producer.send(letter) for letter in letters]:
+                await delivery
+            return
+        async with self._producer.unit() as unit:
+            for letter in letters:
+                await unit.send(letter)
+            for group, some in offsets:
+                await unit.send_offsets(some, group)
+
+    def letter(
+        self,
+        record: ProducerRecord[Any, Any],
+        error: BaseException,
+        *,
+        attempts: int | None = None,
+        origin: tuple[str, int, int] | None = None,
+    ) -> ProducerRecord[Any, Any]:
+        """The dead letter of a record, for a caller that sends it itself; the parameters are those of :meth:`put`.
+
+        Raises ``error`` with a note if there must be none.
+        """
+        headers = list(record.headers or ())
+        before = dict(headers)
+        count = _number(before.get(PREFIX + "attempts")) + 1 if attempts is None else attempts
+        if record.topic == self.topic:
+            error.add_note(f"it has no dead letter, because it is one: its topic is {self.topic!r}")
+            raise error
+        if count > self._most_attempts:
+            error.add_note(f"it has no further dead letter, because it has died {count - 1} times")
+            raise error
+        told = {
+            "topic": record.topic,
+            "error": type(error).__name__,
+            "message": str(error)[:MOST_WORDS],
+            "outcome": error.outcome.value if isinstance(error, DeliveryError) else Outcome.NOT_SENT.value,
+            "attempts": str(count),
+            "time": str(time.time_ns() // 1_000_000),
+        }
+        if record.partition is not None:
+            told["partition"] = str(record.partition)
+        if origin is not None:
+            told |= zip(("origin.topic", "origin.partition", "origin.offset"), map(str, origin), strict=True)
+        replaced = {PREFIX + name for name in told}
+        kept = [header for header in headers if header[0] not in replaced]
+        own = [(PREFIX + name, text.encode(errors="replace")) for name, text in told.items()]
+        return ProducerRecord(self.topic, record.value, record.key, None, record.timestamp_ms, [*kept, *own])
+
+
+class LetteredUnit(Generic[K, V]):
+    """A unit that remembers what it holds, for its dead letters."""
+
+    def __init__(self, unit: Unit[K, V]) -> None:
+        self.unit = unit
+        self.dead: DeliveryError | None = None
+        """Why its records became dead letters; None if they did not."""
+        self.records: list[ProducerRecord[Any, Any]] = []
+        self.offsets: list[tuple[Group, Offsets]] = []
+
+    async def send(self, topic: Any, value: Any = None, **fields: Any) -> None:
+        """Adds a record: see :meth:`aioproducer.Unit.send`."""
+        record = _record(topic, value, fields)
+        await self.unit.send(record)
+        self.records.append(record)
+
+    async def send_offsets(self, offsets: Offsets, group: Group) -> None:
+        """Adds offsets: see :meth:`aioproducer.Unit.send_offsets`."""
+        await self.unit.send_offsets(offsets, group)
+        self.offsets.append((group, dict(offsets)))
+
+
+def is_of_the_record(error: KafkaError) -> bool:
+    """Whether the record, or its destination, is at fault: not misuse, and not an error that ends the producer."""
+    if isinstance(error, PartitionerException | SerializationException):
+        return True
+    return isinstance(error, DeliveryError | ApiException) and not (
+        error.fatal or isinstance(error, IllegalArgumentException | IllegalStateException)
+    )
+
+
+def _record(topic: Any, value: Any, fields: Mapping[str, Any]) -> ProducerRecord[Any, Any]:
+    known = {name: fields.get(name) for name in ("key", "partition", "timestamp_ms", "headers")}
+    if unknown := fields.keys() - known.keys():
+        raise TypeError(f"send() has no argument {', '.join(sorted(unknown))}")
+    return record_of(topic, value, known["key"], known["partition"], known["timestamp_ms"], known["headers"])
+
+
+def _without_value(letter: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
+    """The letter of a record that cannot be serialized, or is too large: without key and value, and it says so."""
+    what = ", ".join(
+        f"{name}: {type(data).__name__}" + (f" of {len(data)} bytes" if isinstance(data, bytes) else "")
+        for name, data in (("key", letter.key), ("value", letter.value))
+        if data is not None
+    )
+    headers = [*(letter.headers or ()), (PREFIX + "left-out", what.encode())]
+    return letter._replace(key=None, value=None, headers=headers)
+
+
+def _number(text: bytes | None) -> int:
+    return int(text) if text is not None and text.isdigit() and len(text) < 10 else 0

@@ -1,0 +1,176 @@
+"""What cannot be delivered goes to a topic, with the reason; never silently, and never in circles."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from aioproducer import KafkaProducer, ProducerRecord, TopicPartition
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.dead_letters import DeadLetters
+from aioproducer.errors import (
+    IllegalArgumentException,
+    IllegalStateException,
+    RecordTooLargeException,
+)
+from tests.support.leaks import no_leaks as no_leaks
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+WAYS = pytest.mark.parametrize("transactional_id", [None, "x"], ids=["plain", "in units"])
+
+
+@asynccontextmanager
+async def letters(transactional_id: str | None = None, **config: Any) -> AsyncIterator[tuple[EmbeddedCluster, Any]]:
+    """A cluster with a topic that takes only small records, and its dead letters."""
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("small", configs={"max.message.bytes": 500})
+        cluster.create_topic("dead")
+        given: dict[str, Any] = {} if transactional_id is None else {"transactional_id": transactional_id}
+        producer: KafkaProducer[Any, Any]
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **given, **config) as producer:
+            if transactional_id is not None:
+                await producer.init_transactions()
+            yield cluster, DeadLetters(producer, "dead", most_attempts=2)
+
+
+def dead(cluster: EmbeddedCluster) -> list[Any]:
+    return [record for batch in cluster.log("dead").batches() if not batch.is_control for record in batch.records()]
+
+
+def told(record: Any) -> dict[str, str]:
+    """Its headers, without what they all begin with."""
+    return {name.removeprefix("aioproducer.dead."): value.decode() for name, value in record.headers}
+
+
+@WAYS
+async def test_a_record_that_is_refused_goes_to_the_topic(
+    transactional_id: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with letters(transactional_id) as (cluster, to):
+        metadata = await to.send("small", b"fine")
+        assert (metadata.topic, metadata.offset) == ("small", 0)
+        with caplog.at_level(logging.WARNING, "aioproducer.dead_letters"):
+            assert await to.send("small", b"x" * 600, key=b"k", headers=[("mine", b"1")], partition=0) is None
+        (letter,) = dead(cluster)
+        assert (letter.key, letter.value) == (b"k", b"x" * 600)
+        headers = told(letter)
+        assert "small" in headers.pop("message") or headers["error"] == "RecordTooLargeException"
+        assert int(headers.pop("time")) > 0
+        assert headers == {
+            "mine": "1",
+            "topic": "small",
+            "partition": "0",
+            "error": "RecordTooLargeException",
+            "outcome": "not_sent",
+            "attempts": "1",
+        }
+        assert "a record for 'small' became a dead letter in 'dead'" in caplog.text
+
+
+@WAYS
+async def test_nothing_goes_in_circles(transactional_id: str | None) -> None:
+    async with letters(transactional_id) as (cluster, to):
+        await to.send("small", b"x" * 600)
+        again = dead(cluster)[-1]
+        await to.send("small", again.value, headers=again.headers)
+        again = dead(cluster)[-1]
+        assert told(again)["attempts"] == "2"
+        with pytest.raises(RecordTooLargeException) as failed:
+            await to.send("small", again.value, headers=again.headers)
+        assert "it has died 2 times" in failed.value.__notes__[0]
+        with pytest.raises(RecordTooLargeException) as failed:
+            await to.put(ProducerRecord("dead", b"1"), RecordTooLargeException("large"))
+        assert "because it is one" in failed.value.__notes__[0]
+        assert len(dead(cluster)) == 2
+
+
+@WAYS
+async def test_what_cannot_be_serialized_is_named(transactional_id: str | None) -> None:
+    def only_bytes(value: Any) -> bytes:
+        if not isinstance(value, bytes):
+            raise TypeError("not bytes")
+        return value
+
+    async with letters(transactional_id, value_serializer=only_bytes) as (cluster, to):
+        assert await to.send("small", object(), key=b"k") is None
+        (letter,) = dead(cluster)
+        headers = told(letter)
+        assert (letter.key, letter.value) == (None, None)
+        assert headers["error"] == "SerializationException"
+        assert headers["left-out"] == "key: bytes of 1 bytes, value: object"
+
+
+@WAYS
+async def test_a_letter_that_cannot_be_delivered_is_not_lost_silently(transactional_id: str | None) -> None:
+    async with letters(transactional_id, max_block_ms=100) as (cluster, to):
+        cluster.delete_topic("dead")
+        to = DeadLetters(to._producer, "bad name")
+        with pytest.raises(RecordTooLargeException) as failed:
+            await to.send("small", b"x" * 600)
+        assert "its dead letter for 'bad name' was not delivered" in failed.value.__notes__[0]
+
+
+async def test_misuse_has_no_dead_letter() -> None:
+    async with letters() as (cluster, to):
+        with pytest.raises(IllegalArgumentException, match="partition is -1"):
+            await to.send("small", b"1", partition=-1)
+        with pytest.raises(TypeError, match="no argument partitoin"):
+            await to.send("small", b"1", partitoin=0)
+        with pytest.raises(IllegalArgumentException, match="transactional producers only"):
+            await to.put(ProducerRecord("small"), ValueError(), offsets={"g": {TopicPartition("in", 0): 1}})
+        await to._producer.close()
+        with pytest.raises(IllegalStateException):
+            await to.send("small", b"1")
+        assert dead(cluster) == []
+        with pytest.raises(IllegalArgumentException, match="is empty"):
+            DeadLetters(to._producer, "")
+        with pytest.raises(IllegalArgumentException, match="1 or more"):
+            DeadLetters(to._producer, "dead", most_attempts=0)
+
+
+async def test_a_unit_that_fails_dies_as_a_whole_and_its_offsets_go_on() -> None:
+    async with letters("x") as (cluster, to):
+        cluster.create_topic("in")
+        async with to.unit() as unit:
+            await unit.send("in", b"fine")
+            await unit.send("small", b"x" * 600)
+            await unit.send_offsets({TopicPartition("in", 0): 8}, "g")
+        assert isinstance(unit.dead, RecordTooLargeException)
+        assert [told(letter)["topic"] for letter in dead(cluster)] == ["in", "small"]
+        assert cluster.committed_offsets("g") == {TopicPartition("in", 0): 8}
+        async with to.unit() as unit:
+            await unit.send("small", b"fine")
+        assert unit.dead is None
+        with pytest.raises(ZeroDivisionError):
+            await _fails(to)
+        assert len(dead(cluster)) == 2
+
+
+async def _fails(to: DeadLetters[Any, Any]) -> None:
+    async with to.unit() as unit:
+        await unit.send("small", b"never")
+        raise ZeroDivisionError
+
+
+async def test_a_record_that_cannot_be_processed_keeps_its_origin() -> None:
+    async with letters("x") as (cluster, to):
+        cluster.create_topic("in")
+        record = ProducerRecord("in", b"poison", b"k")
+        await to.put(
+            record,
+            ValueError("no order"),
+            attempts=2,
+            origin=("in", 0, 41),
+            offsets={"g": {TopicPartition("in", 0): 42}},
+        )
+        (letter,) = dead(cluster)
+        headers = told(letter)
+        origin = [headers[f"origin.{name}"] for name in ("topic", "partition", "offset")]
+        assert (headers["error"], headers["message"], headers["attempts"]) == ("ValueError", "no order", "2")
+        assert origin == ["in", "0", "41"]
+        assert cluster.committed_offsets("g") == {TopicPartition("in", 0): 42}
