@@ -842,10 +842,22 @@ class RegistryOptions(TypedDict, total=False):
     ``bearer.auth.identity.pool.id``: non-empty. Default: None.
     """
 
+    ssl_truststore_type: Literal["JKS", "PKCS12", "PEM", "jks", "pkcs12", "pem"] | None
+    """The format of the trust store; if it is not given, the file decides.
+
+    ``ssl.truststore.type``: one of jks, pkcs12, pem. Default: None.
+    """
+
     ssl_truststore_location: str | None
-    """A PEM file with the authorities to trust; the system's without one.
+    """A file with the authorities to trust; the system's without one.
 
     ``ssl.truststore.location``: non-empty. Default: None.
+    """
+
+    ssl_truststore_password: str | Password | None
+    """The password of a trust store in Java's formats.
+
+    ``ssl.truststore.password``. Default: None.
     """
 
     ssl_truststore_certificates: str | Password | None
@@ -854,10 +866,22 @@ class RegistryOptions(TypedDict, total=False):
     ``ssl.truststore.certificates``. Default: None.
     """
 
+    ssl_keystore_type: Literal["JKS", "PKCS12", "PEM", "jks", "pkcs12", "pem"] | None
+    """The format of the key store; if it is not given, the file decides.
+
+    ``ssl.keystore.type``: one of jks, pkcs12, pem. Default: None.
+    """
+
     ssl_keystore_location: str | None
-    """A PEM file with this client's key and certificate (mTLS).
+    """A file with this client's key and certificate (mTLS).
 
     ``ssl.keystore.location``: non-empty. Default: None.
+    """
+
+    ssl_keystore_password: str | Password | None
+    """The password of a key store in Java's formats.
+
+    ``ssl.keystore.password``. Default: None.
     """
 
     ssl_keystore_key: str | Password | None
@@ -876,6 +900,25 @@ class RegistryOptions(TypedDict, total=False):
     """Opens the key if it is encrypted.
 
     ``ssl.key.password``. Default: None.
+    """
+
+    ssl_protocol: Literal["TLSv1.3", "TLSv1.2", "TLS"]
+    """With TLSv1.2, TLS 1.3 is not used, whatever is enabled.
+
+    ``ssl.protocol``: one of TLSv1.3, TLSv1.2, TLS. Default: TLSv1.3.
+    """
+
+    ssl_enabled_protocols: str | Sequence[str]
+    """The protocols that may be used.
+
+    ``ssl.enabled.protocols``: a list of TLSv1.2, TLSv1.3, TLSv1, TLSv1.1, SSLv2Hello, SSLv3. Default: ('TLSv1.2',
+    'TLSv1.3').
+    """
+
+    ssl_cipher_suites: str | Sequence[str]
+    """The cipher suites that may be used, by Java's names or by OpenSSL's.
+
+    ``ssl.cipher.suites``. Default: empty.
     """
 
     ssl_endpoint_identification_algorithm: Literal["https", ""]

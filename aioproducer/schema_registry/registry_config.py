@@ -6,15 +6,18 @@ import dataclasses
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from aioproducer.configs.client_config import SSL_CONTEXT, TOKEN_PROVIDER
 from aioproducer.configs.config_def import ANY, NON_EMPTY, Type, at_least, key, one_of, parse
 from aioproducer.configs.plugins import made
+from aioproducer.configs.tls_values import ENABLED_PROTOCOLS, PROTOCOL, STORE_TYPE
 from aioproducer.errors import ConfigException
 from aioproducer.security.oauth.http import shown_url, system_trust
 from aioproducer.security.password import Password
-from aioproducer.security.tls import client_context
+from aioproducer.security.tls.contexts import client_context
+from aioproducer.security.tls.sources import FixedContext, RenewedContext, TlsSource
 
 _URL = "schema.registry.url"
 _USER_INFO = "basic.auth.user.info"
@@ -67,12 +70,24 @@ class RegistryConfig:
     bearer_auth_identity_pool_id: str | None = key(
         Type.STRING, None, NON_EMPTY, "The identity pool in Confluent Cloud, with a bearer token."
     )
+    ssl_truststore_type: str | None = key(
+        Type.STRING, None, STORE_TYPE, "The format of the trust store; if it is not given, the file decides."
+    )
     ssl_truststore_location: str | None = key(
-        Type.STRING, None, NON_EMPTY, "A PEM file with the authorities to trust; the system's without one."
+        Type.STRING, None, NON_EMPTY, "A file with the authorities to trust; the system's without one."
+    )
+    ssl_truststore_password: Password | None = key(
+        Type.PASSWORD, None, ANY, "The password of a trust store in Java's formats."
     )
     ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same in PEM, instead of a file.")
+    ssl_keystore_type: str | None = key(
+        Type.STRING, None, STORE_TYPE, "The format of the key store; if it is not given, the file decides."
+    )
     ssl_keystore_location: str | None = key(
-        Type.STRING, None, NON_EMPTY, "A PEM file with this client's key and certificate (mTLS)."
+        Type.STRING, None, NON_EMPTY, "A file with this client's key and certificate (mTLS)."
+    )
+    ssl_keystore_password: Password | None = key(
+        Type.PASSWORD, None, ANY, "The password of a key store in Java's formats."
     )
     ssl_keystore_key: Password | None = key(
         Type.PASSWORD, None, ANY, "The key in PEM, instead of a file, with ssl.keystore.certificate.chain."
@@ -81,6 +96,13 @@ class RegistryConfig:
         Type.PASSWORD, None, ANY, "The certificate in PEM, with those that certify it."
     )
     ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "Opens the key if it is encrypted.")
+    ssl_protocol: str = key(Type.STRING, "TLSv1.3", PROTOCOL, "With TLSv1.2, TLS 1.3 is not used, whatever is enabled.")
+    ssl_enabled_protocols: tuple[str, ...] = key(
+        Type.LIST, ("TLSv1.2", "TLSv1.3"), ENABLED_PROTOCOLS, "The protocols that may be used."
+    )
+    ssl_cipher_suites: tuple[str, ...] = key(
+        Type.LIST, (), ANY, "The cipher suites that may be used, by Java's names or by OpenSSL's."
+    )
     ssl_endpoint_identification_algorithm: str = key(
         Type.STRING,
         "https",
@@ -91,17 +113,22 @@ class RegistryConfig:
         Type.CLASS, None, SSL_CONTEXT, "Used as it is, instead of all other ssl configs."
     )
 
-    def context(self) -> ssl.SSLContext:
-        """For connections with TLS. Raises ConfigException for files that cannot be used."""
-        names = [field.name for field in dataclasses.fields(self) if field.name.startswith("ssl_")]
-        given = [name for name in names if getattr(self, name) not in (None, "https")]
+    def tls(self) -> TlsSource:
+        """The context of each connection with TLS. Raises ConfigException for files that cannot be used."""
+        rows = [field for field in dataclasses.fields(self) if field.name.startswith("ssl_")]
+        given = [row.name for row in rows if getattr(self, row.name) != row.default]
         if self.ssl_context is not None:
             if len(given) > 1:
                 raise _refused(given[0].replace("_", "."), "ssl.context is there, too: leave one of them out")
-            return self.ssl_context
-        if given:
-            return client_context(self, checks_hostname=self.ssl_endpoint_identification_algorithm == "https")
-        return system_trust(next((url for url in self.schema_registry_url if url.startswith("https:")), "http:"))
+            return FixedContext(self.ssl_context)
+        if not given:
+            https = (url for url in self.schema_registry_url if url.startswith("https:"))
+            return FixedContext(system_trust(next(https, "http:")))
+        stores = (self.ssl_keystore_location, self.ssl_truststore_location)
+        files = tuple(location for location in stores if location is not None)
+        checks_hostname = self.ssl_endpoint_identification_algorithm == "https"
+        make = partial(client_context, self, checks_hostname=checks_hostname)
+        return RenewedContext(make, files, "this client for its schema registry")
 
 
 _PREFIX = "schema.registry.ssl."

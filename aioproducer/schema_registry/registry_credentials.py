@@ -10,11 +10,12 @@ from random import Random
 from aioproducer.schema_registry.registry_config import RegistryConfig
 from aioproducer.schema_registry.single_flight import SingleFlight
 from aioproducer.security.oauth.http import HttpLimits, system_trust
-from aioproducer.security.oauth.refresh import RefreshWindow
 from aioproducer.security.oauth.retrieval import retrieval
 from aioproducer.security.oauth.settings import OAuthSettings, TokenEndpoint, TokenProvider
 from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.password import Password
+from aioproducer.security.refresh_window import RefreshWindow
+from aioproducer.security.tls.sources import FixedContext
 
 Headers = Mapping[str, str]
 
@@ -68,7 +69,7 @@ def _source(config: RegistryConfig) -> TokenEndpoint | TokenProvider | None:
         return None
     return TokenEndpoint(
         url,
-        system_trust(url),
+        FixedContext(system_trust(url)),
         config.bearer_auth_client_id,
         config.bearer_auth_client_secret,
         config.bearer_auth_scope,

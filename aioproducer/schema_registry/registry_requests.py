@@ -55,7 +55,7 @@ class RegistryRequests:
                 name="schema.registry.url",
             ) from missing
         self.urls = config.schema_registry_url
-        self._context = config.context()
+        self._tls = config.tls()
         self._limits = HttpLimits(config.http_connect_timeout_ms / 1000, config.http_read_timeout_ms / 1000)
         self._credentials = RegistryCredentials(config, self._limits)
         self._retries = config.max_retries
@@ -117,8 +117,9 @@ class RegistryRequests:
             headers = {"Accept": f"{_TYPE}, application/json", "Content-Type": _TYPE, **known_by}
             try:
                 async with asyncio.timeout(self._limits.total):
+                    context = await self._tls.context()
                     answer = await ask(
-                        method, url + path, headers=headers, content=content, limits=self._limits, context=self._context
+                        method, url + path, headers=headers, content=content, limits=self._limits, context=context
                     )
             except TimeoutError:
                 raise HttpFailed(f"{url} did not answer within {self._limits.total:g} s") from None

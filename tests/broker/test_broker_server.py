@@ -13,7 +13,7 @@ from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker import Client, EmbeddedCluster, FatalExitError, broker_server
 from aioproducer.broker.log import batch_scanner
 from aioproducer.broker.log.batch_scanner import scan_all
-from aioproducer.broker.log.log_validator import Codec, Scan
+from aioproducer.broker.log.log_validator import Scan, Wanted
 from aioproducer.broker.purgatory.delayed_fetch import DelayedFetch
 from aioproducer.broker.requests import long_work
 from aioproducer.error_code import ErrorCode
@@ -126,7 +126,7 @@ class TestBackgroundThreads:
     ) -> None:
         begun, may_end = threading.Event(), threading.Event()
 
-        def slow(batches: Sequence[tuple[RecordBatch, Codec | None]], *more: Any) -> list[Scan]:
+        def slow(batches: Sequence[tuple[RecordBatch, Wanted | None]], *more: Any) -> list[Scan]:
             begun.set()
             may_end.wait()
             return scan_all(batches, *more)

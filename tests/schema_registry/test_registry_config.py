@@ -106,24 +106,24 @@ def test_what_is_refused(given: dict[str, Any], name: str, said: str) -> None:
     assert "planted" not in f"{refused.value!r} {refused.value.value!r}"
 
 
-def test_tls_configs_have_confluents_prefix_or_none(tmp_path: Any) -> None:
+async def test_tls_configs_have_confluents_prefix_or_none(tmp_path: Any) -> None:
     authority = str(make_certificates(tmp_path).authority)
     assert config(**{"schema.registry.ssl.truststore.location": authority}).ssl_truststore_location == authority
-    assert config(ssl_truststore_location=authority).context().get_ca_certs()
-    with pytest.raises(ConfigException, match=r"ssl\.truststore\.location.*no PEM"):
-        config(ssl_truststore_location=str(tmp_path / "none")).context()
+    assert (await config(ssl_truststore_location=authority).tls().context()).get_ca_certs()
+    with pytest.raises(ConfigException, match=r"ssl\.truststore\.location.*No such file"):
+        config(ssl_truststore_location=str(tmp_path / "none")).tls()
 
 
-def test_a_context_of_ones_own(tmp_path: Any) -> None:
+async def test_a_context_of_ones_own(tmp_path: Any) -> None:
     own = ssl.create_default_context()
-    assert config(ssl_context=own).context() is own
+    assert await config(ssl_context=own).tls().context() is own
     with pytest.raises(ConfigException, match=r"ssl\.context is there, too"):
-        config(ssl_context=own, ssl_key_password="planted").context()
+        config(ssl_context=own, ssl_key_password="planted").tls()
 
 
-def test_host_names_may_be_left_unchecked() -> None:
-    assert config().context().check_hostname
-    assert not config(ssl_endpoint_identification_algorithm="").context().check_hostname
+async def test_host_names_may_be_left_unchecked() -> None:
+    assert (await config().tls().context()).check_hostname
+    assert not (await config(ssl_endpoint_identification_algorithm="").tls().context()).check_hostname
 
 
 def test_no_repr_has_a_secret() -> None:

@@ -19,6 +19,8 @@ from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.log.batch_scanner import BatchScanner
+from aioproducer.broker.purgatory.purgatory import raise_fatal
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.long_work import LongWork
 from aioproducer.broker.requests.request import ClientSoftware
 from aioproducer.broker.requests.request import Request as HandledRequest
@@ -247,9 +249,9 @@ class ScriptedCluster(EmbeddedCluster):
         """Another broker with the id of a node, not started: for its own port."""
         return ScriptedBroker(self._context(node_id), self._newest_versions)
 
-    def _context(self, node_id: int) -> BrokerContext:
+    def _context(self, node_id: int, on_fatal: Callable[[FatalExitError], object] = raise_fatal) -> BrokerContext:
         """Handles every request at once, so that steps get a response and not a future."""
-        context = super()._context(node_id)
+        context = super()._context(node_id, on_fatal)
         return replace(context, long_work=LongWork(_AtRest(), context.threads), scanner=_Here(context.threads))
 
     @property
