@@ -113,6 +113,28 @@ async def test_a_driver_killed_between_decision_and_end(kafka: ApacheKafka) -> N
     assert await open_transactions(kafka, topic) == []
 
 
+async def test_a_batch_that_is_decided_and_not_run_again_is_committed_by_the_next_one(kafka: ApacheKafka) -> None:
+    """Also if the next one goes to another topic first, under the same name."""
+    topic, other = "spark-skipped", "spark-skipped-other"
+    options, others = (
+        options_of(kafka.bootstrap_servers, topic=name, transactionalIdPrefix=topic, writeId="query")
+        for name in (topic, other)
+    )
+    for name in (topic, other):
+        await create_topic(kafka, name, partitions=2)
+    outcomes = await attempts(options, 0, PARTS)
+    async with open_drivers_ledger(options, "query", "here") as killed:
+        await killed.take_over()
+        await killed.propose(Decision.of(0, outcomes, "here"))
+        await killed.decide()
+        assert await killed.end(prepared_of(outcomes)[0], committed=True)
+    for chosen in (others, options):
+        await commit(chosen, 1, await attempts(chosen, 1, {0: ["next"]}))
+    assert await open_transactions(kafka, topic) == []
+    assert await read(kafka, topic) == sorted([*ROWS, "next"])
+    assert await read(kafka, other) == ["next"]
+
+
 async def test_a_driver_waits_in_its_take_over_until_it_knows_what_was_decided(kafka: ApacheKafka) -> None:
     """Another driver is deciding meanwhile. What is read after the take-over does not change any more."""
     topic = "spark-take-over"
