@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from aioproducer.admin import KafkaAdmin, NewTopic
-from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks import alone
 from benchmarks.alone import Verdict
 from benchmarks.arguments import list_of, positive, some_of

@@ -38,6 +38,8 @@ MODULES = (
     "aioproducer.serializers",
     "aioproducer.delivery_log",
     "aioproducer.metrics_topic",
+    "aioproducer.dead_letters",
+    "aioproducer.transform",
     "aioproducer.integrations.fastapi",
     "aioproducer.integrations.aiohttp",
     "aioproducer.integrations.prometheus",

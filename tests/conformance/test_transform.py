@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer
 
 from aioproducer import KafkaProducer, TopicPartition, wait_all
 from aioproducer.admin import KafkaAdmin
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.transform import Output, Transform
 
 from .topics import assert_committed, create_topic

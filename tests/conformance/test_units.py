@@ -12,7 +12,7 @@ import pytest
 
 from aioproducer import ConsumerGroupMetadata, DeliveryError, KafkaProducer, Outcome, TopicPartition
 from aioproducer.errors import RecordTooLargeException
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 
 from .topics import create_topic
 
