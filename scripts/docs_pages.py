@@ -39,6 +39,8 @@ MODULES = (
     "aioproducer.schema_registry",
     "aioproducer.delivery_log",
     "aioproducer.metrics_topic",
+    "aioproducer.dead_letters",
+    "aioproducer.transform",
     "aioproducer.integrations.fastapi",
     "aioproducer.integrations.aiohttp",
     "aioproducer.integrations.prometheus",
