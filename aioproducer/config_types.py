@@ -36,7 +36,7 @@ class ClientOptions(TypedDict, total=False):
     client_id: str
     """Sent with every request, for the broker's logs and quotas.
 
-    ``client.id``. Default: aioproducer.
+    ``client.id``: 0 to 32000 bytes in UTF-8. Default: aioproducer.
     """
 
     request_timeout_ms: int
@@ -496,7 +496,7 @@ class ProducerOptions(ClientOptions, total=False):
     transactional_id: str | None
     """Identifies the producer across restarts, and enables transactions.
 
-    ``transactional.id``: non-empty. Default: None.
+    ``transactional.id``: 1 to 32000 bytes in UTF-8. Default: None.
     """
 
     transaction_timeout_ms: int

@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 
 from aioproducer.configs.config_def import (
     ANY,
+    MAX_NAME,
     NON_EMPTY,
     Type,
     Valid,
     at_least,
     between,
+    bytes_of_text,
     key,
     one_of,
     one_of_in_any_case,
@@ -88,7 +90,12 @@ class ClientConfig:
         one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
         "Every address of a host is tried; the second also replaces bootstrap servers by their canonical names.",
     )
-    client_id: str = key(Type.STRING, "aioproducer", ANY, "Sent with every request, for the broker's logs and quotas.")
+    client_id: str = key(
+        Type.STRING,
+        "aioproducer",
+        bytes_of_text(0, MAX_NAME),
+        "Sent with every request, for the broker's logs and quotas.",
+    )
     request_timeout_ms: int = key(Type.INT, 30000, at_least(0), "How long one request may stay unanswered.")
     retry_backoff_ms: int = key(
         Type.LONG, 100, at_least(0), "Wait before the first retry; doubles with each further one."

@@ -80,6 +80,22 @@ def one_of_in_any_case(*allowed: str) -> Valid:
 NON_EMPTY = Valid("non-empty", lambda value: len(value) > 0)
 
 
+def bytes_of_text(low: int, high: int) -> Valid:
+    """For texts that are a part of every request: one that cannot be written would fail all of them."""
+
+    def test(value: str) -> bool:
+        try:
+            return low <= len(value.encode()) <= high
+        except UnicodeEncodeError:  # half of a surrogate pair
+            return False
+
+    return Valid(f"{low} to {high} bytes in UTF-8", test)
+
+
+MAX_NAME = 32_000
+"""Bytes of a client's names. A string of the protocol has at most 32,767, and a client.id may begin with producer-."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """One row of a table of configs."""

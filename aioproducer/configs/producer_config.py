@@ -14,7 +14,19 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from aioproducer.configs.client_config import ClientConfig, client_config
-from aioproducer.configs.config_def import ANY, INT_MAX, NON_EMPTY, Type, Valid, at_least, between, key, one_of, table
+from aioproducer.configs.config_def import (
+    ANY,
+    INT_MAX,
+    MAX_NAME,
+    Type,
+    Valid,
+    at_least,
+    between,
+    bytes_of_text,
+    key,
+    one_of,
+    table,
+)
 from aioproducer.configs.unsupported import BY_PRODUCERS
 from aioproducer.errors import ConfigException
 
@@ -57,7 +69,7 @@ class ProducerConfig(ClientConfig):
     client_id: str = key(
         Type.STRING,
         "",
-        ANY,
+        bytes_of_text(0, MAX_NAME),
         "Sent with every request, for the broker's logs and quotas, and the tag of all metrics. If it is not given: "
         "`producer-` and the transactional.id, or else a number, so that the first of a process is `producer-1`.",
     )
@@ -85,7 +97,10 @@ class ProducerConfig(ClientConfig):
         Type.BOOLEAN, True, ANY, "Retries neither duplicate nor reorder records; needs acks=all and retries above 0."
     )
     transactional_id: str | None = key(
-        Type.STRING, None, NON_EMPTY, "Identifies the producer across restarts, and enables transactions."
+        Type.STRING,
+        None,
+        bytes_of_text(1, MAX_NAME),
+        "Identifies the producer across restarts, and enables transactions.",
     )
     transaction_timeout_ms: int = key(
         Type.INT, 60000, ANY, "A transaction that has not ended after this long is aborted by its coordinator."
