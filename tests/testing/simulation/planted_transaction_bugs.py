@@ -94,8 +94,8 @@ def records_are_sent_before_their_partition_is_added(monkeypatch: pytest.MonkeyP
 
 @bug(transactions)
 def partitions_of_the_last_transaction_are_not_added_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def begin(original: Any, self: TransactionManager) -> None:
-        await original(self)
+    async def begin(original: Any, self: TransactionManager, **more: Any) -> None:
+        await original(self, **more)
         self._ids.transaction = 1
 
     wrap(monkeypatch, TransactionManager, "begin", begin)

@@ -48,18 +48,6 @@ def a_record_of_a_unit_that_is_committed_anew_is_left_out(monkeypatch: pytest.Mo
     wrap(monkeypatch, UnitCommitter, "_put", put)
 
 
-@bug(only(of_poisoned_units))
-def units_that_are_committed_anew_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wait_again(self: UnitGroup, again: list[list[UnitMember]]) -> None:
-        for part in again:
-            for member in part:
-                member.become(UnitState.WAITING)
-                self._fresh.append(member)
-            self.waiting += len(part)
-
-    monkeypatch.setattr(UnitGroup, "_wait_again", wait_again)
-
-
 @bug(only(of_interrupted_units, late=0.1))
 def the_end_of_a_commit_is_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
