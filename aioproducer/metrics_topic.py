@@ -15,6 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from aioproducer.configs.client_config import ClientConfig
+from aioproducer.configs.config_def import table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
@@ -145,7 +146,8 @@ def _as_dict(finding: HealthFinding) -> dict[str, Any]:
 
 def _carrier_config(config: ProducerConfig) -> dict[str, Any]:
     """The configs for reaching the same cluster with the same limits, without those for the user's own records."""
-    same = {field.name: getattr(config, field.name) for field in dataclasses.fields(ClientConfig)}
+    names = [name.replace(".", "_") for name in table(ClientConfig)]
+    same = {name: getattr(config, name) for name in names}
     return {
         **same,
         "client_id": f"{config.client_id}-metrics",

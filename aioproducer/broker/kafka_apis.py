@@ -191,8 +191,8 @@ class KafkaApis:
             # A client that has disconnected may have sent it with acks=0.
             self._handle_in_order(request, api, _decode_produce(request, frame, body_at), needed=True)
             return
-        response = produce.handle(self._context, request, message)
-        if response is not None:
+        response = api.handle(self._context, request, message)
+        if isinstance(response, Response):
             request.respond(response)
 
     def _handle_in_order(self, request: Request, api: Api, decoding: Steps[Any], *, needed: bool) -> None:

