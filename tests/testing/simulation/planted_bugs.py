@@ -91,7 +91,7 @@ def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.Mon
     monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch, now: True)
 
 
-@bug(only(crowded, restarts=0.5))
+@bug(only(crowded, restarts=0.5, reset=0.1))
 def a_broker_that_has_restarted_recognises_five_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     def proves_absence(original: Any, self: PartitionSequences, batch: Any, now: float) -> bool:
         if batch.maybe_appended and not batch.reshaped and not self.may_still_arrive(batch, now):
