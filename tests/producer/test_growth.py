@@ -8,11 +8,12 @@ from typing import Any
 
 from aioproducer import KafkaProducer
 from aioproducer.producer.producer import core_of
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
-from tests.support.scripted_broker import ScriptedCluster
+from tests.support.scripted_broker import Exchange, ScriptedCluster, answer
 from tests.support.virtual_time import World, virtual
 
 
@@ -82,6 +83,39 @@ async def test_light_load_is_as_without_growth(world: World) -> None:
                 await asyncio.sleep(0.001)
             assert 1700 < producer.metrics()["batch-size-avg"] < 2200
             await producer.flush()
+
+
+@virtual
+async def test_a_record_for_a_batch_that_grows_takes_no_turn_of_the_loop(world: World) -> None:
+    turns = 0
+
+    async def late(exchange: Exchange) -> None:
+        await asyncio.sleep(1)
+        await answer(exchange)
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        config: dict[str, Any] = {"linger_ms": 0, "max_in_flight_requests_per_connection": 1}
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.send("t", b"v")
+            cluster.broker.always(ApiKey.PRODUCE, late)
+            _ = producer.send("t", b"v")
+            await asyncio.sleep(0.1)
+            _ = producer.send("t", b"v")  # begins the batch that waits for the answer
+            await asyncio.sleep(0.1)  # longer than a time slice; the Sender has nothing to do meanwhile
+            counting = asyncio.create_task(count_turns())
+            for _ in range(1500):
+                _ = await producer.enqueue("t", bytes(100))
+            counting.cancel()
+            assert 0 < turns < 10
+            await producer.flush()
+            assert producer.metrics()["batch-size-max"] > 100_000
 
 
 @virtual

@@ -33,6 +33,8 @@ class BatchLimits:
     """By topic. Times are the loop's, in seconds."""
 
     def __init__(self) -> None:
+        self.some_refused = False
+        """A topic has refused a batch; until then, ``most`` is NO_LIMIT for all."""
         self._topics: dict[str, Known] = {}
 
     def known(self, topic: str) -> Known | None:
@@ -59,6 +61,7 @@ class BatchLimits:
         if size < known.refused:
             known.refused = size
         known.refused_at = now
+        self.some_refused = True
 
     def most(self, topic: str, now: float) -> i64:
         """The most bytes for a batch."""

@@ -66,15 +66,20 @@ class BufferPool:
 
     def deallocate(self, size: i64) -> None:
         """Gives back what :meth:`allocate` took."""
-        self.exchange(size, 0)
+        if size < 0 or self.available + size > self.total:
+            raise self._unbalanced(size, 0)
+        self.available += size
 
     def exchange(self, held: i64, needed: i64) -> None:
         """Gives ``held`` bytes back and takes ``needed``, available or not: for data that is in memory already."""
         if held < 0 or needed < 0 or self.available + held - needed > self.total:
-            raise IllegalStateException(
-                f"{held} bytes given back to a pool of {self.total} that has {self.available} available, for {needed}"
-            )
+            raise self._unbalanced(held, needed)
         self.available += held - needed
+
+    def _unbalanced(self, held: i64, needed: i64) -> IllegalStateException:
+        return IllegalStateException(
+            f"{held} bytes given back to a pool of {self.total} that has {self.available} available, for {needed}"
+        )
 
     def buffer(self) -> BatchBuffer:
         """An empty buffer, recycled if possible."""

@@ -276,6 +276,13 @@ class ProducerBatch:
             return len(self.body)
         return int(float(self.size()) * self.expected_ratio)
 
+    def has_room(self, size: i64) -> bool:
+        """Whether it may have one more record of ``size`` bytes, and is charged for it."""
+        bytes_then = self.size() + size
+        if bytes_then > self.limit:
+            return False
+        return bytes_then + (self.count + 1) * OPEN_RECORD_COST + BATCH_COST + self.result.kept <= self.allocated
+
     def open_cost(self, size: i64) -> i64:
         """The most bytes of memory it takes with one more record of ``size`` bytes."""
         return self.size() + size + (self.count + 1) * OPEN_RECORD_COST + BATCH_COST + self.result.kept

@@ -209,7 +209,7 @@ class RecordAccumulator:
         Everything is checked now: a parked record must not fail a check later. SerializationException,
         IllegalArgumentException and RecordTooLargeException mean that it can never be appended.
         """
-        key_bytes = as_bytes(key, "key")
+        key_bytes = None if key is None else as_bytes(key, "key")
         value_bytes = as_bytes(value, "value")
         if headers is not None:
             check_headers(headers)
@@ -292,23 +292,23 @@ class RecordAccumulator:
             current = partitioner.current
             queue = partitioner.next() if current is None else current
         batch = queue.open
-        if batch is None or batch.size() + size > batch.limit:
-            if batch is not None and not queue.due:
-                self._on_ready(queue)
-            if sticky and partitioner.produced >= self.batch_size:
-                queue = partitioner.next()
-                batch = queue.open
-            if batch is not None and batch.size() + size > batch.limit and not self._grow(queue, batch, size):
-                self.close_batch(queue)
-                batch = None
+        if batch is None or not batch.has_room(size):
+            if batch is None or batch.size() + size > batch.limit:
+                if batch is not None and not queue.due:
+                    self._on_ready(queue)
+                if sticky and partitioner.produced >= self.batch_size:
+                    queue = partitioner.next()
+                    batch = queue.open
+                if batch is not None and batch.size() + size > batch.limit and not self._grow(queue, batch, size):
+                    self.close_batch(queue)
+                    batch = None
             if batch is None:
                 batch = self._open_batch(queue, size, timestamp)
                 if batch is None:
                     return None
                 partitioner.opened(queue)
-        cost = batch.open_cost(size)
-        if cost > batch.allocated and batch.count > 0 and not self._charge(queue, batch, cost):
-            return None
+            elif batch.count > 0 and not self._charge(queue, batch, batch.open_cost(size)):
+                return None
         if sticky:
             partitioner.produced_more(size - BATCH_OVERHEAD, self.batch_size)
         if size > batch.largest:
@@ -343,9 +343,10 @@ class RecordAccumulator:
     def limit(self, topic: str, size: i64, now: float) -> i64:
         """The bytes of records, uncompressed, of a batch that takes ``size`` bytes on the wire, or what its topic is
         known to take."""
-        most = self.limits.most(topic, now)
-        if size > most:
-            size = most
+        if self.limits.some_refused:
+            most = self.limits.most(topic, now)
+            if size > most:
+                size = most
         ratios = self.ratios
         if ratios is None:
             return size
@@ -373,20 +374,22 @@ class RecordAccumulator:
     def _charge(self, queue: PartitionQueue, batch: ProducerBatch, cost: i64) -> bool:
         """Charges a batch for its next record; False if there is no memory, and then the batch is ready."""
         charged = batch.allocated
-        if batch.pay(self.pool, cost):
-            self._count(batch.allocated - charged)
+        if charged >= cost:
             return True
-        if not queue.due:
-            self._on_ready(queue)
-        return False
-
-    def _count(self, charged: i64) -> None:
-        """Memory was charged: from time to time the loop must get a turn."""
-        self._until_turn -= charged
+        if not batch.pay(self.pool, cost):
+            if not queue.due:
+                self._on_ready(queue)
+            return False
+        self._until_turn -= batch.allocated - charged
         if self._until_turn <= 0:
-            self._until_turn = self.batch_size
-            if self._turn_is_due():
-                self.must_yield = True
+            self._ask_for_turn()
+        return True
+
+    def _ask_for_turn(self) -> None:
+        """So much memory was charged that the loop may have to get a turn."""
+        self._until_turn = self.batch_size
+        if self._turn_is_due():
+            self.must_yield = True
 
     def _open_batch(self, queue: PartitionQueue, size: i64, timestamp_ms: i64) -> ProducerBatch | None:
         pool = self.pool
@@ -400,7 +403,9 @@ class RecordAccumulator:
             allocated = pool.total  # a record that needs all the memory may have it
         if not pool.allocate(allocated):
             return None
-        self._count(allocated)
+        self._until_turn -= allocated
+        if self._until_turn <= 0:
+            self._ask_for_turn()
         result = ProduceResult(self.loop, queue.topic, queue.partition, self.hooks)
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)

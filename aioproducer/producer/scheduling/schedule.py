@@ -106,6 +106,10 @@ class Schedule:
             self.ready.add(queue)
         self._wake()
 
+    def make_pass(self) -> None:
+        """The Sender makes a pass in the next turn of the loop, with or without work."""
+        self._wake()
+
     def again(self, queue: PartitionQueue, when: float, now: float) -> None:
         """The queue may have a batch to send from ``when`` on."""
         if when > now:

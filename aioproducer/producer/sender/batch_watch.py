@@ -78,8 +78,11 @@ class BatchWatch:
         self._schedule.full(queue, self._loop.time())
 
     def turn_is_due(self) -> bool:
-        """Whether ``enqueue`` must give the loop a turn."""
-        return self._since_pass.over()
+        """Whether ``enqueue`` must give the loop a turn; then the Sender makes a pass, which begins the next slice."""
+        if not self._since_pass.over():
+            return False
+        self._schedule.make_pass()
+        return True
 
     def line_takes(self, queue: PartitionQueue) -> int:
         """The most bytes to which a batch may grow, by what the line to its leader has carried in time."""
