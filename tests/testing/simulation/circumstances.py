@@ -121,8 +121,9 @@ def of_poisoned_units(scenario: Scenario) -> Scenario | None:
     if found is None:
         return None
     (plan,) = found.applications
-    config = {**found.config, **batches_of(1000), "max_request_size": 1 << 20, "buffer_memory": 1 << 20}
-    config |= {"compression_type": "none", "delivery_timeout_ms": 20_000, "retry_backoff_ms": 20}
+    config = {**found.config, **batches_of(1000), "compression_type": "none"}
+    config |= {"max_request_size": 1 << 20, "buffer_memory": 1 << 20}
+    config |= {"delivery_timeout_ms": 20_000, "retry_backoff_ms": 20}
     work = replace(plan.work, large=0.02, cancels=0.0)
     return replace(
         found,
