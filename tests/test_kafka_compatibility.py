@@ -121,6 +121,9 @@ def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafk
 
 OURS = table(ProducerConfig)
 OWN = {
+    "batch.initial.size",
+    "batch.max.size",
+    "transaction.group.window.ms",
     "compression.thread.bytes",
     "parked.memory",
     "pipeline",
