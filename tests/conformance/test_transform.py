@@ -27,19 +27,19 @@ async def copy(message: Any, output: Output) -> None:
 
 async def run(kafka: ApacheKafka, name: str) -> None:
     servers = kafka.bootstrap_servers
-    consumer = AIOKafkaConsumer(
-        "to-transform",
-        bootstrap_servers=servers,
-        group_id=GROUP,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
     async with (
         KafkaAdmin(bootstrap_servers=servers) as admin,
         KafkaProducer(bootstrap_servers=servers, transactional_id=f"transform-{name}") as producer,
     ):
         await producer.init_transactions()
+        consumer = AIOKafkaConsumer(
+            "to-transform",
+            bootstrap_servers=servers,
+            group_id=GROUP,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+        )
         try:
             await consumer.start()
             await Transform(consumer, producer, copy, group_id=GROUP, admin=admin, max_records=60).run()
