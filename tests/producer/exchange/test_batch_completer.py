@@ -843,7 +843,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
 
 PartitionMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=20)
-TestPartition = PartitionMachine.TestCase
+TestPartition = pytest.mark.timeout(300)(PartitionMachine.TestCase)  # a busy machine takes longer
 
 
 def course(random: Random, steps: int) -> None:
