@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 HERE = Path(__file__).parent
 MARKED_FOLDERS = {
@@ -30,6 +30,7 @@ settings.register_profile(
     deadline=None,
     derandomize="CI" in os.environ,
     print_blob=True,
+    phases=[phase for phase in Phase if phase is not Phase.explain],  # it traces each line, which takes minutes
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("aioproducer")
