@@ -6,7 +6,6 @@ import dataclasses
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 
 from aioproducer.configs.config_def import (
@@ -41,8 +40,7 @@ from aioproducer.security.oauth.settings import (
 )
 from aioproducer.security.password import Password
 from aioproducer.security.sasl import CLIENT_MECHANISMS, GSSAPI, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, scramp
-from aioproducer.security.tls.contexts import client_context
-from aioproducer.security.tls.sources import FACTORY, ContextFactory, FixedContext, RenewedContext, TlsSource
+from aioproducer.security.tls.sources import FACTORY, ContextFactory, FixedContext, TlsSource, renewed_client_context
 
 MECHANISM = Valid(
     "", lambda mechanism: True, CLIENT_MECHANISMS
@@ -443,10 +441,8 @@ def _with_tls(config: C) -> C:
         return config
     if config.ssl_context is None and config.ssl_engine_factory_class is None:
         checks_hostname = config.ssl_endpoint_identification_algorithm != ""
-        stores = (config.ssl_keystore_location, config.ssl_truststore_location)
-        files = tuple(location for location in stores if location is not None)
-        make = partial(client_context, config, checks_hostname=checks_hostname)
-        return dataclasses.replace(config, tls=RenewedContext(make, files, "this client"))
+        tls = renewed_client_context(config, "this client", checks_hostname=checks_hostname)
+        return dataclasses.replace(config, tls=tls)
     if len(given) > 1:
         raise ConfigException(f"config {given[1]!r}: {given[0]} is there, too: leave one of them out", name=given[1])
     if config.ssl_context is not None:

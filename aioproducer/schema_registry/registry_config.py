@@ -6,7 +6,6 @@ import dataclasses
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from aioproducer.configs.client_config import SSL_CONTEXT, TOKEN_PROVIDER
@@ -16,8 +15,7 @@ from aioproducer.configs.tls_values import ENABLED_PROTOCOLS, PROTOCOL, STORE_TY
 from aioproducer.errors import ConfigException
 from aioproducer.security.oauth.http import shown_url, system_trust
 from aioproducer.security.password import Password
-from aioproducer.security.tls.contexts import client_context
-from aioproducer.security.tls.sources import FixedContext, RenewedContext, TlsSource
+from aioproducer.security.tls.sources import FixedContext, TlsSource, renewed_client_context
 
 _URL = "schema.registry.url"
 _USER_INFO = "basic.auth.user.info"
@@ -124,11 +122,8 @@ class RegistryConfig:
         if not given:
             https = (url for url in self.schema_registry_url if url.startswith("https:"))
             return FixedContext(system_trust(next(https, "http:")))
-        stores = (self.ssl_keystore_location, self.ssl_truststore_location)
-        files = tuple(location for location in stores if location is not None)
         checks_hostname = self.ssl_endpoint_identification_algorithm == "https"
-        make = partial(client_context, self, checks_hostname=checks_hostname)
-        return RenewedContext(make, files, "this client for its schema registry")
+        return renewed_client_context(self, "this client for its schema registry", checks_hostname=checks_hostname)
 
 
 _PREFIX = "schema.registry.ssl."

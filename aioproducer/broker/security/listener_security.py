@@ -27,6 +27,7 @@ from aioproducer.errors import ConfigException
 from aioproducer.security.oauth.libraries import pyjwt
 from aioproducer.security.sasl import OAUTHBEARER, PLAIN, scramp
 from aioproducer.security.tls.contexts import server_context
+from aioproducer.security.tls.settings import store_files
 from aioproducer.security.tls.sources import ContextFactory, RenewedContext, TlsSource
 
 log = logging.getLogger(__name__)
@@ -79,10 +80,8 @@ class ListenerSecurity:
             return None
         if config.ssl_engine_factory_class is not None:
             return ContextFactory(config.ssl_engine_factory_class)
-        stores = (config.ssl_keystore_location, config.ssl_truststore_location)
-        files = tuple(location for location in stores if location is not None)
         make = partial(server_context, config, client_auth=config.ssl_client_auth, context_class=AlertingContext)
-        return RenewedContext(make, files, f"listener {self._listener}")
+        return RenewedContext(make, store_files(config), f"listener {self._listener}")
 
     @property
     def uses_tls(self) -> bool:

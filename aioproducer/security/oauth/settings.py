@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -26,8 +25,7 @@ from aioproducer.security.oauth.unsecured import unsecured_token
 from aioproducer.security.password import Password
 from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.security.sasl import OAUTHBEARER
-from aioproducer.security.tls.contexts import client_context
-from aioproducer.security.tls.sources import FixedContext, RenewedContext, TlsSource
+from aioproducer.security.tls.sources import FixedContext, TlsSource, renewed_client_context
 
 _PACKAGE = "org.apache.kafka.common.security.oauthbearer."
 DEFAULT_RETRIEVER = f"{_PACKAGE}DefaultJwtRetriever"
@@ -278,11 +276,7 @@ def _tls(url: str, options: Mapping[str, str]) -> TlsSource:
     given = {name.replace(".", "_"): _option(name, options[name]) for name in _JAAS_SSL if name in options}
     if not given:
         return FixedContext(system_trust(url))
-    settings = EndpointTls(**given)
-    stores = (settings.ssl_keystore_location, settings.ssl_truststore_location)
-    files = tuple(location for location in stores if location is not None)
-    make = partial(client_context, settings, checks_hostname=True)
-    return RenewedContext(make, files, "this client for its identity provider")
+    return renewed_client_context(EndpointTls(**given), "this client for its identity provider", checks_hostname=True)
 
 
 def _option(name: str, text: str) -> Any:

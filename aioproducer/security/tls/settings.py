@@ -40,6 +40,12 @@ class TlsSettings(Protocol):
     def ssl_cipher_suites(self) -> tuple[str, ...]: ...
 
 
+def store_files(settings: TlsSettings) -> tuple[str, ...]:
+    """The files that a context is made of."""
+    stores = (settings.ssl_keystore_location, settings.ssl_truststore_location)
+    return tuple(location for location in stores if location is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
     """One of the two stores, ``keystore`` or ``truststore``: a file of a type, with a password."""

@@ -8,9 +8,12 @@ import os
 import ssl
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from aioproducer.errors import ConfigException, SslAuthenticationException
+from aioproducer.security.tls.contexts import client_context
+from aioproducer.security.tls.settings import TlsSettings, store_files
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +108,12 @@ class RenewedContext:
 
     def _now(self) -> list[tuple[int, int, int] | None]:
         return [_stamp(file) for file in self._files]
+
+
+def renewed_client_context(settings: TlsSettings, whose: str, *, checks_hostname: bool) -> RenewedContext:
+    """A client's context, made of its key store and trust store. Raises :class:`ConfigException`."""
+    make = partial(client_context, settings, checks_hostname=checks_hostname)
+    return RenewedContext(make, store_files(settings), whose)
 
 
 def _stamp(file: str) -> tuple[int, int, int] | None:
