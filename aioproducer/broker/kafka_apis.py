@@ -177,11 +177,7 @@ class KafkaApis:
             return
         # Bytes after the end are ignored, as in Kafka: librdkafka sends some with Metadata.
         message, _ = decode_prefix(_REQUESTS[header.api_key], header.api_version, frame, body_at, MAX_ELEMENTS)
-        response = api.handle(self._context, request, message)
-        if isinstance(response, Response):
-            request.respond(response)
-        elif response is not None:
-            self._context.long_work.run(request, response, needed=api.changes)
+        self._carry_out(request, api, message)
 
     def _handle_produce(self, request: Request, api: Api, frame: bytes | memoryview, body_at: int) -> None:
         header = request.header
@@ -191,9 +187,15 @@ class KafkaApis:
             # A client that has disconnected may have sent it with acks=0.
             self._handle_in_order(request, api, _decode_produce(request, frame, body_at), needed=True)
             return
+        self._carry_out(request, api, message)
+
+    def _carry_out(self, request: Request, api: Api, message: Any) -> None:
+        """Responds at once, or runs the steps of what takes long."""
         response = api.handle(self._context, request, message)
         if isinstance(response, Response):
             request.respond(response)
+        elif response is not None:
+            self._context.long_work.run(request, response, needed=api.changes)
 
     def _handle_in_order(self, request: Request, api: Api, decoding: Steps[Any], *, needed: bool) -> None:
         request.hold()
