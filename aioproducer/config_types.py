@@ -432,7 +432,7 @@ class ClientOptions(TypedDict, total=False):
     """
 
     ssl_protocol: Literal["TLSv1.3", "TLSv1.2", "TLS"]
-    """With TLSv1.2, TLS 1.3 is not used, whatever is enabled.
+    """With TLSv1.2, connections never use TLS 1.3.
 
     ``ssl.protocol``: one of TLSv1.3, TLSv1.2, TLS. Default: TLSv1.3.
     """
@@ -903,7 +903,7 @@ class RegistryOptions(TypedDict, total=False):
     """
 
     ssl_protocol: Literal["TLSv1.3", "TLSv1.2", "TLS"]
-    """With TLSv1.2, TLS 1.3 is not used, whatever is enabled.
+    """With TLSv1.2, connections never use TLS 1.3.
 
     ``ssl.protocol``: one of TLSv1.3, TLSv1.2, TLS. Default: TLSv1.3.
     """

@@ -304,7 +304,7 @@ class ClientConfig:
         ANY,
         "The password of the key: in PEM if it is encrypted, in JKS if it is not the key store's.",
     )
-    ssl_protocol: str = key(Type.STRING, "TLSv1.3", PROTOCOL, "With TLSv1.2, TLS 1.3 is not used, whatever is enabled.")
+    ssl_protocol: str = key(Type.STRING, "TLSv1.3", PROTOCOL, "With TLSv1.2, connections never use TLS 1.3.")
     ssl_enabled_protocols: tuple[str, ...] = key(
         Type.LIST,
         ("TLSv1.2", "TLSv1.3"),

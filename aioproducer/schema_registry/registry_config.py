@@ -94,7 +94,7 @@ class RegistryConfig:
         Type.PASSWORD, None, ANY, "The certificate in PEM, with those that certify it."
     )
     ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "Opens the key if it is encrypted.")
-    ssl_protocol: str = key(Type.STRING, "TLSv1.3", PROTOCOL, "With TLSv1.2, TLS 1.3 is not used, whatever is enabled.")
+    ssl_protocol: str = key(Type.STRING, "TLSv1.3", PROTOCOL, "With TLSv1.2, connections never use TLS 1.3.")
     ssl_enabled_protocols: tuple[str, ...] = key(
         Type.LIST, ("TLSv1.2", "TLSv1.3"), ENABLED_PROTOCOLS, "The protocols that may be used."
     )

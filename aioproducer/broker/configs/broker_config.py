@@ -388,7 +388,7 @@ class BrokerConfig:
         Type.STRING,
         "TLSv1.3",
         PROTOCOL,
-        "With TLSv1.2, TLS 1.3 is not used, whatever is enabled.",
+        "With TLSv1.2, connections never use TLS 1.3.",
     )
     ssl_enabled_protocols: tuple[str, ...] = key(
         Type.LIST,

@@ -22,7 +22,7 @@ from aioproducer.configs.config_def import ConfigKey, as_text, checked, parse, u
 from aioproducer.errors import ConfigException, InvalidConfigurationException, InvalidRequestException
 
 ALL_NODES = ""
-"""Stands for all nodes in place of a node's id: the cluster-wide default."""
+"""The cluster-wide default, in place of a node's id."""
 
 
 class ConfigSource(IntEnum):

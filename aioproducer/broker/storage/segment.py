@@ -67,7 +67,7 @@ def read_segment(files: Files, path: str, next_offset: int) -> Iterator[Good | B
     after bad bytes, offsets may be skipped.
 
     A batch is bad if it is incomplete, not of format v2, if its CRC is wrong, or if its offsets do not follow. At most
-    one batch and a chunk of the file are in memory. The work grows with the size of the file, whatever its bytes are.
+    one batch and a chunk of the file are in memory. The work is proportional to the file's size, also if it is damaged.
     """
     reader = _SegmentReader(files, path)
     position = 0
