@@ -116,7 +116,8 @@ class PartitionSimulation(Accumulation):
         self.zombies: list[Zombies] = []
         """By connection that was lost."""
         self.deliveries: dict[bytes, Any] = {}
-        self.values: dict[ProducerBatch, list[bytes]] = {}
+        self.values: dict[ProducerBatch, tuple[bytes, ...]] = {}
+        """Of each batch that was sent."""
         self.count = 0
         self.drains = 0
         self.sealed: dict[tuple[int, ...], bytes] = {}
@@ -163,9 +164,7 @@ class PartitionSimulation(Accumulation):
         for value in values:
             self.deliveries[value] = self.append(value=value)
         self.accumulator.close_batch(self.queue)
-        batch = self.opened[-1]
-        self.values[batch] = values
-        return batch
+        return self.opened[-1]
 
     def drain(self) -> int:
         """Sends what the rules let go, each batch in a request of its own; how many there were."""
@@ -204,6 +203,7 @@ class PartitionSimulation(Accumulation):
         key = (batch.drain_order, batch.first, batch.count, read.producer_id, read.producer_epoch, read.base_sequence)
         assert self.sealed.setdefault(key, data) == data, "a retry is not byte-identical"
         values = tuple(record.value or b"" for record in read.records())
+        self.values[batch] = values
         request = Request(read.producer_id, read.producer_epoch, read.base_sequence, values)
         self.wire.append(Sent(one, request))
 
@@ -310,15 +310,16 @@ class PartitionSimulation(Accumulation):
         """
         return not self.zombies and not self.wire and not any(map(self.in_log, self.completer.incomplete))
 
-    def values_of(self, batch: ProducerBatch) -> list[bytes]:
-        """The records of a batch; of a child, those it has of the one that was split."""
-        if batch not in self.values:
-            whole = next(values for known, values in self.values.items() if known.drain_order == batch.drain_order)
-            return whole[batch.first : batch.first + batch.count]
-        return self.values[batch]
+    def values_of(self, batch: ProducerBatch) -> tuple[bytes, ...]:
+        """The records of a batch; of a part not sent itself, those it has of the batch that was; else none."""
+        if batch in self.values or batch.drain_order < 0:
+            return self.values.get(batch, ())
+        whole, values = next(sent for sent in self.values.items() if sent[0].drain_order == batch.drain_order)
+        first = batch.first - whole.first
+        return values[first : first + batch.count]
 
     def in_log(self, batch: ProducerBatch) -> bool:
-        return self.values_of(batch)[0] in self.broker.log
+        return any(value in self.broker.log for value in self.values_of(batch)[:1])
 
     def round_trip(self) -> None:
         """Everything that may go out does, and all goes well."""

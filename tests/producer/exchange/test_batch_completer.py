@@ -728,6 +728,23 @@ def test_a_broker_that_has_forgotten_the_producer_gets_the_parts_of_a_batch_in_o
     here.check_end()
 
 
+def test_a_batch_not_yet_sent_is_split_when_an_earlier_one_was_too_large() -> None:
+    here = PartitionSimulation(window=1, most_records=1, threads=True)
+    here.add_batch()
+    here.round_trip()
+    here.add_batch(2)
+    here.add_batch(2)
+    here.round_trip()  # the first two are too large, which a thread is to split
+    here.expire_oldest()
+    here.add_batch(2)
+    here.drain()
+    assert [sent.request.values for sent in here.wire] == [(b"6",)]
+    assert not any(map(here.in_log, here.completer.incomplete))
+    here.settle()
+    here.check_end()
+    assert here.broker.log == [b"1", b"6", b"7"]
+
+
 # Any course of things
 
 
