@@ -159,6 +159,8 @@ class _Living:
 
     def _may_end_it(self, error: KafkaError) -> bool:
         rates = self._around.scenario.rates
+        if isinstance(error, IllegalStateException) and isinstance(error.__cause__, KafkaError):
+            error = error.__cause__  # the producer had failed before this call
         if isinstance(error, InvalidTxnStateException) and (self._outlived() or self._has_rivals()):
             return True
         if isinstance(error, ProducerFencedException):
