@@ -32,9 +32,15 @@ def may_be_cut_off(log: PartitionLog, most: int) -> list[RecordBatch]:
 
 
 def cut_off(partition: Partition, lost: Sequence[RecordBatch]) -> None:
-    """Gives the partition another log, without these batches, which are its last ones."""
+    """Gives the partition another log, without these batches, which are its last ones. Replicas that copied more of the
+    former log cut it off, too."""
     before = partition.log
     kept = list(before.batches())[: -len(lost)]
     log = PartitionLog(before.name, before.config, _Copied(bytearray(batch.data) for batch in kept))
     log.recover(before.log_start_offset, before.producer_state.snapshot())
+    end = log.log_end_offset
+    if before.replicated_to is not None:
+        log.replicated_to = min(before.replicated_to, end)
+    for node, replica in partition.held.items():
+        partition.held[node] = replica._replace(log_end_offset=min(replica.log_end_offset, end))
     partition.log = log

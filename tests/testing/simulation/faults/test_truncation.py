@@ -3,6 +3,7 @@ from __future__ import annotations
 from aioproducer.broker import Partition, PartitionLog
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.state.topic import HeldReplica
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.faults.truncation import cut_off, may_be_cut_off
 from tests.broker.batches import NOW_MS, make_batch
@@ -60,3 +61,16 @@ def test_deleted_records_stay_deleted_and_their_producers_known() -> None:
     assert (partition.log.log_start_offset, partition.log.log_end_offset) == (3, 4)
     assert [record.offset for record in partition.log.records() if record.offset >= 3] == [3]
     assert partition.log.producer_state.entry(2) is not None
+
+
+def test_no_replica_keeps_what_was_cut_off() -> None:
+    partition = partition_with((1, 0, 0), (1, 0, 2), (1, 0, 4))
+    partition.replicas = (0, 1, 2)
+    partition.held = {1: HeldReplica(6, 0, in_sync=True), 2: HeldReplica(2, 0, in_sync=False)}
+    partition.replicate([0, 1])
+    assert partition.log.high_watermark == 6
+    cut_off(partition, may_be_cut_off(partition.log, 1))
+    assert partition.log.high_watermark == 4
+    partition.replicate([0, 1])
+    assert partition.log.high_watermark == 4
+    assert [replica.log_end_offset for replica in partition.held.values()] == [4, 2]
