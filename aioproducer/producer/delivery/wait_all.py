@@ -14,16 +14,16 @@ async def wait_all(deliveries: Iterable[Delivery]) -> None:
     All of them count as awaited from the start: a record that waits for memory keeps its turn, and none lingers
     needlessly. If ``wait_all`` is cancelled, none is withdrawn.
     """
-    all_of_them = list(deliveries)
+    pending = [delivery for delivery in deliveries if not delivery.done()]
     awaited: list[Delivery] = []
     try:
-        for delivery in all_of_them:
+        for delivery in pending:
             result, _ = delivery.place()
             result.notice()
             if result.lot is not None:
                 result.lot.awaited(result)
                 awaited.append(delivery)
-        for delivery in all_of_them:
+        for delivery in pending:
             while not delivery.done():
                 await delivery.settled()
     except BaseException:

@@ -216,7 +216,7 @@ class Units:
             self.check_usable("the end of a unit")
         except KafkaError as refused:
             self.drop(member, "the producer is closed or has failed")
-            raise DeliveryError.of(refused, Outcome.NOT_SENT) from None
+            raise DeliveryError.of(refused, Outcome.NOT_SENT) from refused.__cause__
         del self._open[member]
         if member.empty():
             member.become(UnitState.COMMITTED)

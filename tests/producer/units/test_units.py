@@ -23,6 +23,7 @@ from aioproducer.errors import (
     IllegalArgumentException,
     IllegalGenerationException,
     IllegalStateException,
+    InvalidTxnStateException,
     KafkaError,
     ProducerFencedException,
     RecordTooLargeException,
@@ -176,6 +177,23 @@ async def test_a_fenced_producer_fails_all_units_with_the_truth() -> None:
             with pytest.raises(ProducerFencedException):
                 await write(producer, b"later still")
         assert committed(cluster) == [b"first"]
+
+
+async def test_a_unit_that_ends_after_the_producer_has_failed_names_the_cause() -> None:
+    async with a_cluster() as cluster, using(cluster) as producer:
+        why = InvalidTxnStateException("the transaction took too long")
+        unit = producer.unit()
+
+        async def too_late() -> None:
+            async with unit:
+                await unit.send("t", b"late", partition=0)
+                producer._core.sender.fail(why)
+
+        with pytest.raises(IllegalStateException, match="has failed: the transaction took too long") as failed:
+            await too_late()
+        assert failed.value.__cause__ is why
+        assert unit.outcome is Outcome.NOT_SENT
+        assert committed(cluster) == []
 
 
 async def test_transactions_by_hand_and_units_exclude_each_other() -> None:

@@ -133,7 +133,8 @@ class _Living:
         timeout = self._random.choice((None, None, 0.0, scenario.close_timeout))
         began = around.loop.exact_time()
         await self._producer.close(timeout)
-        around.closed_in_time(began, timeout)
+        # The transaction of units is committed, aborted when that fails, and aborted again when close gives it up.
+        around.closed_in_time(began, timeout, calls=3 if self._plan.units else 1)
         self._producers.check_ended(self.life.producer)
         self._producers.check_metrics(self.life.producer)
 
@@ -158,6 +159,8 @@ class _Living:
 
     def _may_end_it(self, error: KafkaError) -> bool:
         rates = self._around.scenario.rates
+        if isinstance(error, IllegalStateException) and isinstance(error.__cause__, KafkaError):
+            error = error.__cause__  # the producer had failed before this call
         if isinstance(error, InvalidTxnStateException) and (self._outlived() or self._has_rivals()):
             return True
         if isinstance(error, ProducerFencedException):
