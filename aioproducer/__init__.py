@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from aioproducer.errors import DeliveryError, KafkaError, Outcome
     from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
     from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
-    from aioproducer.producer.accumulator.delivery import Delivery
-    from aioproducer.producer.accumulator.wait_all import wait_all
     from aioproducer.producer.bulk.result import BulkResult, OffsetRange
+    from aioproducer.producer.delivery.delivery import Delivery
+    from aioproducer.producer.delivery.wait_all import wait_all
     from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle
     from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, Severity
     from aioproducer.producer.diagnosis.reason import Reason
@@ -83,7 +83,7 @@ __all__ = [
 _HOMES = {
     "BulkResult": "aioproducer.producer.bulk.result",
     "ConsumerGroupMetadata": "aioproducer.types",
-    "Delivery": "aioproducer.producer.accumulator.delivery",
+    "Delivery": "aioproducer.producer.delivery.delivery",
     "DeliveryError": "aioproducer.errors",
     "Explanation": "aioproducer.producer.diagnosis.explanation",
     "HealthFinding": "aioproducer.producer.diagnosis.health",
@@ -115,7 +115,7 @@ _HOMES = {
     "Unit": "aioproducer.producer.units.unit",
     "__version__": "aioproducer.build_info",
     "compiled": "aioproducer.build_info",
-    "wait_all": "aioproducer.producer.accumulator.wait_all",
+    "wait_all": "aioproducer.producer.delivery.wait_all",
 }
 
 

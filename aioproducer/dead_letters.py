@@ -32,8 +32,7 @@ from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.units.unit import Unit
 from aioproducer.record_metadata import RecordMetadata
-from aioproducer.type_variables import K, V
-from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, ProducerRecord, TopicPartition
+from aioproducer.types import ConsumerGroupMetadata, K, OffsetAndMetadata, ProducerRecord, TopicPartition, V
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.metrics.metric_name import TOPIC_GROUP
-from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.health import HealthFinding
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.tasks.own_task import start_task

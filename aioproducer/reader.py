@@ -21,7 +21,6 @@ from aioproducer.config_types import ReaderOptions
 from aioproducer.configs.client_config import client_config
 from aioproducer.configs.config_def import INT_MAX, Type, at_least, between, key, one_of
 from aioproducer.configs.unsupported import BY_READERS
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     CorruptRecordException,
     IllegalArgumentException,
@@ -29,6 +28,7 @@ from aioproducer.errors import (
     OffsetOutOfRangeException,
     error_for,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.client_lifecycle import ClientLifecycle
 from aioproducer.net.cluster import NO_TOPIC_ID, Node

@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, overload, runtime_checkable
 from uuid import UUID
 
 from aioproducer.errors import IllegalArgumentException, SerializationException
-from aioproducer.type_variables import D, Data
+from aioproducer.types import D, Data
 
 __all__ = [
     "BooleanSerializer",

@@ -1,4 +1,4 @@
-"""Public types: the record to send, and what describes topics, partitions, offsets and groups."""
+"""Public types: keys and values, the record to send, and what describes topics, partitions, offsets and groups."""
 
 from __future__ import annotations
 
@@ -6,9 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
-from aioproducer.type_variables import RecordKey, RecordValue
+Data = bytes | bytearray | memoryview
+"""A key or value that needs no serializer."""
+
+# The type variables of keys and values. Their defaults are only for type checkers: Python has them from 3.13 on.
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    K = TypeVar("K", contravariant=True, default=Data)
+    V = TypeVar("V", contravariant=True, default=Data)
+    RecordKey = TypeVar("RecordKey", covariant=True, default=Any)
+    RecordValue = TypeVar("RecordValue", covariant=True, default=Any)
+    D = TypeVar("D", contravariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    K = TypeVar("K", contravariant=True)
+    """What a producer takes as keys, besides None."""
+    V = TypeVar("V", contravariant=True)
+    """What a producer takes as values, besides None."""
+    RecordKey = TypeVar("RecordKey", covariant=True)
+    """The type of a record's key."""
+    RecordValue = TypeVar("RecordValue", covariant=True)
+    """The type of a record's value."""
+    D = TypeVar("D", contravariant=True)
+    """What a serializer takes."""
 
 Headers = Sequence[tuple[str, bytes | None]]
 """Record headers in order: names may repeat, a value may be ``None`` (Kafka's record format v2)."""

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntryData, OpData
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from aioproducer.descriptors import raise_limit
+from aioproducer.process.descriptors import raise_limit
 from benchmarks.attack_list import ATTACKS
 from benchmarks.hostile_client import HostileClient
 

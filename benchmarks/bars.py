@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aioproducer.svg import BOTTOM, COLORS, GRID, HEIGHT, TOP, WIDTH, line, text
 from benchmarks.ratios import Spread
+from benchmarks.svg import BOTTOM, COLORS, GRID, HEIGHT, TOP, WIDTH, line, text
 
 NAMES = 150
 """Pixels for the names."""

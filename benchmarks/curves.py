@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aioproducer.svg import svg
 from benchmarks.case import Case
 from benchmarks.curve_works import AXES, Axis
 from benchmarks.figures import FIGURES
 from benchmarks.plot import Chart, Series
 from benchmarks.ratios import Spread
 from benchmarks.report import NOTHING, Report, markdown_table
+from benchmarks.svg import svg
 
 COST = FIGURES["cpu"]
 

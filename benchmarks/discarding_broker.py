@@ -19,7 +19,7 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, Api
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.cluster_nodes import Node
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import (
     PartitionProduceResponse,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_response, encode_request
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

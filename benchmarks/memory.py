@@ -23,9 +23,9 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.faults.faults import Faults, ReceivedRequest, RequestFault
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
-from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.producer_batch import BATCH_COST, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking.parking_lot import TRIAL, ParkingLot

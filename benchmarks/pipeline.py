@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from aioproducer.svg import svg
 from benchmarks import alone
 from benchmarks.arguments import numbers, positive
 from benchmarks.environment import Environment
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.pipeline_run import AUTO, LINGERS_MS, PACED, RATE, SATURATING, VALUE, Figures, Line, measure, simulate
 from benchmarks.plot import Chart, Series
+from benchmarks.svg import svg
 
 ROUND_TRIPS_MS = (1, 20, 50, 150)
 WINDOWS = (5, 20, 50)

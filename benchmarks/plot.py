@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aioproducer.svg import BOTTOM, COLORS, GRID, HEIGHT, LEFT, LEGEND, RIGHT, TOP, WIDTH, line, text
+from benchmarks.svg import BOTTOM, COLORS, GRID, HEIGHT, LEFT, LEGEND, RIGHT, TOP, WIDTH, line, text
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from aioproducer.svg import svg
 from benchmarks.bars import Bars
 from benchmarks.case import Case, Done, Summary
 from benchmarks.environment import Environment
 from benchmarks.figures import FIGURES, RATIOS, Figure
 from benchmarks.ratios import Spread
 from benchmarks.run import Description, Measurement
+from benchmarks.svg import svg
 from benchmarks.targets import TARGETS, Verdict, judge
 from benchmarks.works import Work
 

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 
 from aioproducer.admin import KafkaAdmin, NewTopic
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, LeaderNotAvailableException, error_for
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from statistics import median
 
 from aioproducer import KafkaProducer, wait_all
-from aioproducer.svg import svg
 from benchmarks import alone
 from benchmarks.arguments import numbers, positive
 from benchmarks.environment import Environment
 from benchmarks.far_broker import TOPIC, far_broker
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.plot import Chart, Series
+from benchmarks.svg import svg
 
 WINDOWS = (1, 5, 10, 20, 50)
 WITHIN = 0.03

@@ -14,7 +14,7 @@ from aioproducer.configs.config_def import ConfigKey, Type, table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.net.retrying_client import RetryingConfig
 from aioproducer.reader import ReaderConfig
-from aioproducer.schema_registry.registry_config import RegistryConfig
+from aioproducer.schema_registry.client.registry_config import RegistryConfig
 
 TARGET = Path(__file__).parent.parent / "aioproducer" / "config_types.py"
 WIDTH = 120

@@ -17,8 +17,8 @@ from aioproducer import errors
 from aioproducer.configs.config_def import Type, parse, table
 from aioproducer.configs.producer_config import ProducerConfig, producer_config
 from aioproducer.configs.unsupported import BY_PRODUCERS
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, ConfigException, error_class
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.murmur2 import murmur2
 from tests.support.java_source import java_command
 

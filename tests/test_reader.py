@@ -10,7 +10,6 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog
 from aioproducer.broker.faults.faults import Faults, ReceivedRequest, RequestFault
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,
     CorruptRecordException,
@@ -20,6 +19,7 @@ from aioproducer.errors import (
     TimeoutException,
     UnknownTopicOrPartitionException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.reader import PartitionReader
 from aioproducer.records.appended_batch import set_base_offset

@@ -8,18 +8,14 @@ offsets, quotas, transactions and ACLs.
         await admin.alter_configs(ConfigResource.topic("orders"), {"retention.ms": "3600000"})
         await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
-The files:
+A call makes requests of its arguments, and sends each to the broker that can answer it: any, the controller, the leader
+of a partition or a coordinator. Attempts that fail are repeated until ``default.api.timeout.ms``. The files:
 
     kafka_admin.py        the client: all its calls, with their documentation
+    calls/                what the calls do, by subject
     admin_config.py       its configs
-    admin_requests.py     sends requests to the right brokers, and repeats the attempts that fail
-    topic_calls.py, config_calls.py, offset_calls.py, quota_calls.py, transaction_calls.py, acl_calls.py
-                          what the calls do, by subject
     topics.py, configs.py, offsets.py, quotas.py
-                          their arguments and results, as users and as brokers see them; ACLs are in aioproducer/acls.py
-    groups.py, transactions.py
-                          requests to the coordinators of groups and of transactions
-    answers.py            results and errors in a broker's answer
+                          arguments and results, as users and as brokers see them; ACLs are in aioproducer/acls.py
 """
 
 from __future__ import annotations
@@ -33,12 +29,12 @@ from aioproducer.acls import (
     ResourceType,
 )
 from aioproducer.admin.admin_config import AdminConfig
+from aioproducer.admin.calls.transactions import TransactionDescription
 from aioproducer.admin.configs import Append, ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, Subtract
 from aioproducer.admin.kafka_admin import KafkaAdmin
 from aioproducer.admin.offsets import ListOffsetsResultInfo, OffsetSpec
 from aioproducer.admin.quotas import ClientQuotaEntity, EntityName
 from aioproducer.admin.topics import NewTopic, TopicDescription
-from aioproducer.admin.transactions import TransactionDescription
 from aioproducer.config_types import AdminConfigs
 
 __all__ = [

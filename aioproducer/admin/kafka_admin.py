@@ -6,20 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 from aioproducer.acls import AclBinding, AclBindingFilter
-from aioproducer.admin.acl_calls import AclCalls
 from aioproducer.admin.admin_config import AdminConfig
-from aioproducer.admin.admin_requests import AdminRequests
-from aioproducer.admin.answers import only
-from aioproducer.admin.config_calls import ConfigCalls
+from aioproducer.admin.calls.acl_calls import AclCalls
+from aioproducer.admin.calls.admin_requests import AdminRequests
+from aioproducer.admin.calls.answers import only
+from aioproducer.admin.calls.config_calls import ConfigCalls
+from aioproducer.admin.calls.offset_calls import OffsetCalls
+from aioproducer.admin.calls.quota_calls import QuotaCalls
+from aioproducer.admin.calls.topic_calls import TopicCalls
+from aioproducer.admin.calls.transaction_calls import TransactionCalls
+from aioproducer.admin.calls.transactions import TransactionDescription
 from aioproducer.admin.configs import ConfigChange, ConfigEntry, ConfigResource
-from aioproducer.admin.offset_calls import OffsetCalls
 from aioproducer.admin.offsets import IsolationLevel, ListOffsetsResultInfo, OffsetSpec
-from aioproducer.admin.quota_calls import QuotaCalls
 from aioproducer.admin.quotas import ClientQuotaEntity, Wanted
-from aioproducer.admin.topic_calls import TopicCalls
 from aioproducer.admin.topics import NewTopic, TopicDescription
-from aioproducer.admin.transaction_calls import TransactionCalls
-from aioproducer.admin.transactions import TransactionDescription
 from aioproducer.config_types import AdminConfigs
 from aioproducer.configs.client_config import client_config
 from aioproducer.configs.properties import read_properties

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, Self
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import IllegalArgumentException, KafkaError, error_class, error_for
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

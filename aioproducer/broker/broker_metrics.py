@@ -10,7 +10,7 @@ from aioproducer.broker.quotas.client_quota_manager import Client
 from aioproducer.broker.requests.broker_topic_metrics import RATES
 from aioproducer.broker.requests.request_handler import avg_idle_percent
 from aioproducer.broker.requests.request_metrics import HISTOGRAMS
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics.histogram import Histogram
 from aioproducer.metrics.metric_name import MetricName, Tags
 

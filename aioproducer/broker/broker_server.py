@@ -12,9 +12,9 @@ from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.faults.faults import NO_FAULTS
 from aioproducer.broker.faults.faulty_gate import FaultyGate
 from aioproducer.broker.handlers.context import BrokerContext
-from aioproducer.broker.network.connection_gate import Arrival, ConnectionGate, Gate
+from aioproducer.broker.network.gate.connection_gate import Arrival, ConnectionGate, Gate
+from aioproducer.broker.network.gate.listening_socket import Listen
 from aioproducer.broker.network.listener_changes import ListenerChanges
-from aioproducer.broker.network.listening_socket import Listen
 from aioproducer.broker.network.socket_server import NOTHING_TO_WAIT_FOR, SocketServer
 from aioproducer.broker.quotas.connection_quotas import ConnectionLimits, ConnectionQuotas
 from aioproducer.broker.quotas.override_hosts import OverrideHosts

@@ -30,7 +30,7 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.handlers.fetch_sessions import FetchSessionCache
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.log.batch_scanner import BatchScanner
-from aioproducer.broker.network.listening_socket import Listen, listen
+from aioproducer.broker.network.gate.listening_socket import Listen, listen
 from aioproducer.broker.purgatory.purgatories import Purgatories
 from aioproducer.broker.purgatory.purgatory import raise_fatal
 from aioproducer.broker.quotas.quota_managers import QuotaManagers

@@ -10,7 +10,7 @@ from aioproducer.broker.faults.faults import ReceivedRequest, RequestFault
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.request import Request, WrappedRequest
 from aioproducer.broker.requests.request_handler import RequestHandler
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import encode_response

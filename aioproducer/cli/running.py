@@ -11,7 +11,7 @@ import typer
 
 from aioproducer.cli.terminal import Terminal
 from aioproducer.errors import ConfigException, KafkaError
-from aioproducer.timing.event_loop import new_event_loop
+from aioproducer.process.event_loop import new_event_loop
 
 FAILED = 1
 MISUSED = 2

@@ -24,7 +24,9 @@ changed), ``abortable`` (abort the transaction, then go on), ``fatal`` (this pro
     delivery.py      what ends a delivery
     api.py           errors with a number, and the roots of their families
     cluster.py, groups.py, records.py, security.py, topics.py, transactions.py   the families
+    error_code.py    the numbers
     by_code.py       from a number to its error
+    printable.py     text of a network or a user, made fit for an error or a log line
 """
 
 from aioproducer.errors.api import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.errors.kafka_error import KafkaError
 from aioproducer.types import LedgerEntry
 

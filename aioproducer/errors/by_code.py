@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import api, cluster, groups, records, security, topics, transactions
 from aioproducer.errors.api import ApiException, UnnamedApiException
+from aioproducer.errors.error_code import ErrorCode
 
 _BY_CODE: dict[ErrorCode, type[ApiException]] = {
     cls.code: cls

@@ -8,8 +8,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import ClassVar, Self, TypeVar
 
-from aioproducer.error_code import ErrorCode
-from aioproducer.printable import printable
+from aioproducer.errors.error_code import ErrorCode
+from aioproducer.errors.printable import printable
 
 
 class Outcome(Enum):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors.api import ApiException, InvalidConfigurationException, RetriableException
+from aioproducer.errors.error_code import ErrorCode
 
 
 class AuthorizationException(InvalidConfigurationException):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 
 
 def text_table(blocks: Iterable[tuple[str, list[tuple[str, float]]]]) -> str:

@@ -1,22 +1,20 @@
 """Connections to brokers, with asyncio: one task per broker, and the cluster's metadata.
 
+A client has a link for each broker it needs. The link's task resolves the broker's name, connects, asks for the API
+versions and authenticates; from then on, requests go straight through the link to its connection. Metadata says which
+broker leads which partition. The admin client and the reader retry each call; the Sender has rules of its own.
+
 client.py                a cluster: a link for each broker, and fresh metadata
 broker_link.py           one broker: its API versions, and whether it takes requests
 link_task.py             the task that keeps a broker connected
-connection.py, connection_protocol.py
-                         one TCP connection, and its asyncio protocol
-in_flight_request.py     a request without an answer so far
-node_api_versions.py     the API versions of a broker
-security.py              TLS and authentication of connections
-sasl_authenticator.py    the exchange of an authentication
-sasl_clients.py          the client's half of each SASL mechanism
+security/                TLS and authentication of connections
+connection/              one TCP connection, and the requests under way on it
 addresses.py             bootstrap.servers
 host_addresses.py        name resolution
 cluster.py               a snapshot of the cluster's metadata
 metadata.py              when to request metadata, and what an answer changes
 cluster_changes.py       wakes tasks that wait for a change of the cluster
 coordinators.py          the coordinators of groups and of transactional ids
-supervisor.py            reports tasks that die
 retrying_client.py       retries the calls of the admin client and the reader
 client_lifecycle.py      the start and end of these two
 """

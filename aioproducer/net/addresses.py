@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from aioproducer.errors import ConfigException
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 
 
 class Address(NamedTuple):

@@ -10,9 +10,9 @@ from typing import Final, TypeVar, final
 
 from aioproducer.errors import KafkaError, NetworkException
 from aioproducer.net.addresses import Address
-from aioproducer.net.connection import Connection
-from aioproducer.net.in_flight_request import InFlightRequest
-from aioproducer.net.node_api_versions import NodeApiVersions
+from aioproducer.net.connection.connection import Connection
+from aioproducer.net.connection.in_flight_request import InFlightRequest
+from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.protocol.schema import Request, Response
 from aioproducer.timing.loop_clock import LoopClock
 

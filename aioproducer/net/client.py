@@ -12,7 +12,6 @@ from random import Random
 from typing import TypeVar
 
 from aioproducer.configs.client_config import ClientConfig
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     AuthenticationException,
     KafkaError,
@@ -21,21 +20,22 @@ from aioproducer.errors import (
     TimeoutException,
     error_for,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.cluster import Cluster, Node
 from aioproducer.net.cluster_changes import ClusterChanges
+from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
-from aioproducer.net.node_api_versions import NodeApiVersions
-from aioproducer.net.security import ClientSecurity
-from aioproducer.net.supervisor import Supervisor
+from aioproducer.net.security.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Request, Response
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.timing.time_slice import TimeSlice
 

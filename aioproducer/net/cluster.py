@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import LeaderNotAvailableException, UnknownTopicOrPartitionException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.types import PartitionInfo, TopicPartition
 

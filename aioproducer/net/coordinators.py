@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import UnsupportedVersionException, error_for, with_advice
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Node

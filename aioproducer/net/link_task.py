@@ -16,16 +16,16 @@ from typing import Final
 
 from aioproducer.build_info import __version__
 from aioproducer.configs.client_config import ClientConfig
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import AuthenticationException, KafkaError, NetworkException, TimeoutException, error_for
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.net.broker_link import BrokerLink, LinkState
-from aioproducer.net.connection import Connection
-from aioproducer.net.connection_protocol import ConnectionProtocol
+from aioproducer.net.connection.connection import Connection
+from aioproducer.net.connection.connection_protocol import ConnectionProtocol
+from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.net.host_addresses import in_turn, resolve
-from aioproducer.net.node_api_versions import NodeApiVersions
-from aioproducer.net.sasl_clients import AnyCredentials
-from aioproducer.net.security import ClientSecurity
+from aioproducer.net.security.sasl_clients import AnyCredentials
+from aioproducer.net.security.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aioproducer.timing.backoff import ExponentialBackoff

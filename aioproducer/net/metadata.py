@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
 from aioproducer.protocol.messages.metadata import (

@@ -22,7 +22,7 @@ from aioproducer.errors import (
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Cluster, TopicMetadata
 from aioproducer.net.coordinators import Coordinators
-from aioproducer.net.supervisor import Supervisor
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.backoff import ExponentialBackoff
 
 T = TypeVar("T")

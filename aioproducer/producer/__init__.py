@@ -12,6 +12,7 @@ admission/, parking/   records that cannot simply be appended
 bulk/              many records in one call
 hooks/             the user's interceptors, serializers and partitioner
 accumulator/       records become batches
+delivery/          the outcome of a batch, and the handle on it that each record has
 scheduling/        which partitions may send now
 exchange/          one request, its answer, and what that means for its batches
 sender/            the task that runs all this

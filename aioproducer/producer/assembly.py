@@ -15,7 +15,6 @@ from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import KafkaError
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.buffer_pool import BufferPool
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
@@ -58,6 +57,7 @@ from aioproducer.producer.transactions.record_control import RecordControl
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.producer.units.units import Units
 from aioproducer.records.compression import CompressionType
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.timing.loop_clock import LoopClock
 

@@ -15,12 +15,11 @@ from aioproducer.config_types import ProducerConfigs
 from aioproducer.configs.producer_config import ProducerConfig, producer_config, with_serializers
 from aioproducer.configs.properties import read_properties
 from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError
+from aioproducer.errors.printable import printable
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
-from aioproducer.printable import printable
-from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.admission.enqueuing import Enqueuing
 from aioproducer.producer.admission.record_entry import after_a_turn, refuse
@@ -31,6 +30,7 @@ from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.bulk.table_columns import TableColumns
 from aioproducer.producer.bulk.table_stream import TableStream
 from aioproducer.producer.core import ProducerCore
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.explanation import Explanation, counted
 from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.hooks.hooks import Hooks
@@ -46,8 +46,7 @@ from aioproducer.serializers import SerializerLike
 from aioproducer.tasks.cancelled_scopes import completed_in_cancelled_scopes
 from aioproducer.tasks.own_task import start_task
 from aioproducer.timing.clock import Clock, SystemClock
-from aioproducer.type_variables import K, V
-from aioproducer.types import ConsumerGroupMetadata, Headers, OffsetAndMetadata, PartitionInfo, TopicPartition
+from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetadata, PartitionInfo, TopicPartition, V
 
 _MOST_OF_AN_ERROR: Final = 300
 """The most characters of an error in the producer's ``repr``."""

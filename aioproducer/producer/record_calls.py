@@ -12,11 +12,10 @@ from typing import Any, Generic, overload
 from mypy_extensions import mypyc_attr
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.admission.enqueued import enqueued
-from aioproducer.type_variables import K, V
-from aioproducer.types import Headers, ProducerRecord
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.types import Headers, K, ProducerRecord, V
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -6,13 +6,10 @@
     KafkaProducer(value_serializer=AvroSerializer(registry, Order), …)
 
 ``docs/schema-registry.md`` explains them. Each needs an extra, and each name is imported only when it is used. It uses
-the public package alone. The files:
+the public package alone. A serializer asks the client for the schema's id, or registers the schema; then it encodes the
+value behind the id. A deserializer reads the id, asks the client for its schema, and decodes with it.
 
-    registry_client.py       asks the registry, and remembers what cannot change
-    registry_config.py       the client's configs
-    registry_credentials.py  who the client is
-    registry_requests.py     requests, failover, retries, and errors in plain words
-    single_flight.py         one request for all who want the same
+    client/                  asks the registry: requests, failover, credentials, and what it remembers
     schema.py                schemas and references
     references.py            everything that a schema refers to
     subject_names.py         subject.name.strategy
@@ -34,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aioproducer.schema_registry.avro import AvroDeserializer, AvroSerializer
     from aioproducer.schema_registry.avro_models import AvroType, avro_schema
+    from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
     from aioproducer.schema_registry.errors import (
         IncompatibleSchemaException,
         InvalidSchemaException,
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     )
     from aioproducer.schema_registry.json_schema import JsonSchemaDeserializer, JsonSchemaSerializer
     from aioproducer.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
-    from aioproducer.schema_registry.registry_client import SchemaRegistryClient
     from aioproducer.schema_registry.schema import RegisteredSchema, Schema, SchemaReference
 
 _HOMES = {
@@ -62,7 +59,7 @@ _HOMES = {
     "SchemaNotFoundException": "aioproducer.schema_registry.errors",
     "SchemaReference": "aioproducer.schema_registry.schema",
     "SchemaRegistryAuthenticationException": "aioproducer.schema_registry.errors",
-    "SchemaRegistryClient": "aioproducer.schema_registry.registry_client",
+    "SchemaRegistryClient": "aioproducer.schema_registry.client.registry_client",
     "SchemaRegistryException": "aioproducer.schema_registry.errors",
     "SchemaRegistryUnavailableException": "aioproducer.schema_registry.errors",
     "avro_schema": "aioproducer.schema_registry.avro_models",

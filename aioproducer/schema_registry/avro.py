@@ -11,13 +11,13 @@ from typing import Any, Unpack, overload
 from aioproducer.errors import ConfigException, IllegalArgumentException, SerializationException
 from aioproducer.schema_registry.avro_differences import type_in_words
 from aioproducer.schema_registry.avro_models import AvroModel, avro_model
+from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.deserializer import SchemaDeserializer
 from aioproducer.schema_registry.references import referenced
-from aioproducer.schema_registry.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.schema import Schema
 from aioproducer.schema_registry.serializer import Encode, SchemaSerializer, SerializerOptions, check_schema, unfit
 from aioproducer.schema_registry.wire_format import LENGTH, prefix
-from aioproducer.type_variables import D
+from aioproducer.types import D
 
 AvroSchema = str | Schema | Mapping[str, Any] | Sequence[Any]
 """The text of a schema, JSON that has been read, or a Schema, which may have references."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from aioproducer.errors import KafkaError, SerializationException
-from aioproducer.schema_registry.registry_client import SchemaRegistryClient
+from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.schema import Schema, SchemaType
 from aioproducer.schema_registry.wire_format import schema_id_of
 

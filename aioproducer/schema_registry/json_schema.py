@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Unpack, overload
 
 from aioproducer.errors import ConfigException, IllegalArgumentException, SerializationException
+from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.deserializer import SchemaDeserializer
 from aioproducer.schema_registry.references import referenced
-from aioproducer.schema_registry.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.schema import Schema
 from aioproducer.schema_registry.serializer import Encode, SchemaSerializer, SerializerOptions, check_schema, unfit
 from aioproducer.schema_registry.wire_format import LENGTH, prefix
-from aioproducer.type_variables import D
+from aioproducer.types import D
 
 JsonSchema = str | Schema | Mapping[str, Any]
 """The text of a schema, JSON that has been read, or a Schema, which may have references."""

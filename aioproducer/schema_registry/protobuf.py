@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from aioproducer.errors import ConfigException, IllegalArgumentException, SerializationException
+from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.deserializer import SchemaDeserializer
-from aioproducer.schema_registry.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.schema import Schema, SchemaReference
 from aioproducer.schema_registry.serializer import Encode, SchemaSerializer, SerializerOptions, unfit
 from aioproducer.schema_registry.wire_format import prefix, read_message_indexes

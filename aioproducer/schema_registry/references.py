@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.errors import SchemaRegistryException
-from aioproducer.schema_registry.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.schema import Schema
 
 MOST: Final = 1000

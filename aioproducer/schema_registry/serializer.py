@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypedDict, Unpack
 
 from aioproducer.errors import ConfigException, IllegalArgumentException, SerializationException
-from aioproducer.schema_registry.registry_client import SchemaRegistryClient
+from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.schema import RegisteredSchema, Schema, SchemaType
 from aioproducer.schema_registry.subject_names import SubjectNameStrategyLike, strategy_of
-from aioproducer.type_variables import D
+from aioproducer.types import D
 
 Encode = Callable[[Any], bytes]
 """Makes the bytes of a key or value, with the schema's id before them."""

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from aioproducer.timing.event_loop import new_event_loop
+from aioproducer.process.event_loop import new_event_loop
 
 T = TypeVar("T")
 

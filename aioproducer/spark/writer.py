@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
+from aioproducer.process.event_loop import new_event_loop
 from aioproducer.spark.exactly_once.epoch_commit import abort_epoch, commit_epoch
 from aioproducer.spark.exactly_once.prepared import Outcome, prepared_of
 from aioproducer.spark.exactly_once.write_once import write_once
@@ -22,7 +23,6 @@ from aioproducer.spark.sink.task import Task
 from aioproducer.spark.sink.task_producer import task_producer
 from aioproducer.spark.sink.topic_streams import send_rows
 from aioproducer.spark.sink.whole_input import input_of_worker, whole
-from aioproducer.timing.event_loop import new_event_loop
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

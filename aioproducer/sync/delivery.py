@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import final
 
 from aioproducer.errors import IllegalStateException, KafkaError, Outcome
-from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery
-from aioproducer.producer.accumulator.produce_result import SUCCEEDED, ProduceResult
+from aioproducer.producer.delivery.delivery import Delivery as LoopDelivery
+from aioproducer.producer.delivery.produce_result import SUCCEEDED, ProduceResult
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.sync.handover import Handover, Waiter
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, final
 
 from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome
-from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery
-from aioproducer.producer.accumulator.produce_result import WHOLE
+from aioproducer.producer.delivery.delivery import Delivery as LoopDelivery
+from aioproducer.producer.delivery.produce_result import WHOLE
 from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.producer.producer import KafkaProducer, core_of, hooks_of
 from aioproducer.types import Headers, ProducerRecord

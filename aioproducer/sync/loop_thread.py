@@ -15,9 +15,9 @@ except ModuleNotFoundError as error:
     raise ImportError("aioproducer.sync needs anyio: pip install 'aioproducer[sync]'") from error
 
 from aioproducer.errors import IllegalStateException
+from aioproducer.process.event_loop import new_event_loop
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.sync.handover import Handover
-from aioproducer.timing.event_loop import new_event_loop
 
 T = TypeVar("T")
 

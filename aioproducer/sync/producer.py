@@ -15,10 +15,10 @@ from aioproducer.configs.producer_config import ProducerConfig, with_serializers
 from aioproducer.configs.properties import read_properties
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
-from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery
 from aioproducer.producer.accumulator.record_accumulator import as_bytes, check_headers
 from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.bulk.result import BulkResult
+from aioproducer.producer.delivery.delivery import Delivery as LoopDelivery
 from aioproducer.producer.diagnosis.explanation import Explanation
 from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds
 from aioproducer.producer.hooks.pending_serialization import Later
@@ -31,14 +31,15 @@ from aioproducer.sync.delivery import Delivery
 from aioproducer.sync.handover import LARGE, Handover, Record
 from aioproducer.sync.loop_thread import CLOSED, LoopThread
 from aioproducer.sync.unit import Unit
-from aioproducer.type_variables import K, V
 from aioproducer.types import (
     ConsumerGroupMetadata,
     Headers,
+    K,
     OffsetAndMetadata,
     PartitionInfo,
     ProducerRecord,
     TopicPartition,
+    V,
 )
 
 T = TypeVar("T")

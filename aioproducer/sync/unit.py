@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, overload
 from aioproducer.errors import Outcome
 from aioproducer.producer.units.unit import Unit as LoopUnit
 from aioproducer.record_metadata import RecordMetadata
-from aioproducer.type_variables import K, V
-from aioproducer.types import ConsumerGroupMetadata, Headers, OffsetAndMetadata, ProducerRecord, TopicPartition
+from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetadata, ProducerRecord, TopicPartition, V
 
 if TYPE_CHECKING:
     from aioproducer.sync.producer import KafkaProducer

@@ -32,7 +32,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aioproducer.error_code import ErrorCode
+    from aioproducer.errors.error_code import ErrorCode
     from aioproducer.protocol.api_key import ApiKey
     from aioproducer.testing.faults.fault_rule import FaultRule, FaultScriptError, Hit
     from aioproducer.testing.faults.fault_script import FaultScript
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ApiKey": "aioproducer.protocol.api_key",
-    "ErrorCode": "aioproducer.error_code",
+    "ErrorCode": "aioproducer.errors.error_code",
     "FaultRule": "aioproducer.testing.faults.fault_rule",
     "FaultScript": "aioproducer.testing.faults.fault_script",
     "FaultScriptError": "aioproducer.testing.faults.fault_rule",

@@ -14,8 +14,8 @@ from aioproducer.admin import (
     ResourceType,
 )
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ClusterAuthorizationException, InvalidRequestException, SecurityDisabledException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.faults.fault_script import FaultScript
 from tests.admin.clusters import QUICK

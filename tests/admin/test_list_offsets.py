@@ -11,13 +11,13 @@ import pytest
 from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.admin import KafkaAdmin, ListOffsetsResultInfo, OffsetSpec
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     IllegalArgumentException,
     TimeoutException,
     TopicAuthorizationException,
     UnknownTopicOrPartitionException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.faults.fault_script import FaultScript
 from aioproducer.testing.simulation.listening import listen_on_network

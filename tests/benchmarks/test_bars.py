@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from aioproducer.svg import WIDTH, svg
 from benchmarks.bars import NAMES, Bars
 from benchmarks.ratios import Spread
+from benchmarks.svg import WIDTH, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

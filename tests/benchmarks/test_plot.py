@@ -4,8 +4,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from aioproducer.svg import svg
 from benchmarks.plot import Chart, Series
+from benchmarks.svg import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

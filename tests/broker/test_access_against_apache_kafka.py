@@ -12,7 +12,7 @@ import pytest
 from aioproducer.acls import AclOperation, AclPermissionType, PatternType, ResourceType
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.authorization.authorizer import STANDARD
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntryData, OpData

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntryData, OpData
 from aioproducer.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from aioproducer.protocol.messages.alter_user_scram_credentials import (

@@ -10,7 +10,7 @@ import pytest
 
 from aioproducer.broker.configs.broker_config import BROKER_CONFIGS
 from aioproducer.broker.configs.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.create_topics import (

@@ -15,8 +15,8 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.log.log_validator import MAX_DECOMPRESSED_SIZE
-from aioproducer.broker.network.receive_deadlines import PROGRESS
-from aioproducer.error_code import ErrorCode
+from aioproducer.broker.network.channel.receive_deadlines import PROGRESS
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType

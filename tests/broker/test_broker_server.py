@@ -16,7 +16,7 @@ from aioproducer.broker.log.batch_scanner import scan_all
 from aioproducer.broker.log.log_validator import Scan, Wanted
 from aioproducer.broker.purgatory.delayed_fetch import DelayedFetch
 from aioproducer.broker.requests import long_work
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_response

@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, IllegalStateException, UnknownTopicOrPartitionException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest

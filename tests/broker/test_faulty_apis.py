@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster, Faults, ReceivedRequest, RequestFault
 from aioproducer.broker.kafka_apis import KafkaApis
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest

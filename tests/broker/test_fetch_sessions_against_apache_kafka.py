@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

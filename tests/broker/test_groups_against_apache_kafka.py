@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aioproducer.protocol.messages.delete_groups import DeleteGroupsRequest
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState

@@ -9,7 +9,7 @@ from aioproducer.broker.coordinators.transaction_coordinator import TransactionC
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, KafkaApis
 from aioproducer.broker.requests import long_work
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic

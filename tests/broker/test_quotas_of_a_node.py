@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest

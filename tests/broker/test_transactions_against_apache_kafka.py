@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from aioproducer.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest

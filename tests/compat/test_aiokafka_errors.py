@@ -12,7 +12,6 @@ import pytest
 
 from aioproducer import DeliveryError, KafkaError, LedgerEntry, Outcome
 from aioproducer.compat.aiokafka import RecordMetadata, TopicPartition, errors
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     BufferExhaustedException,
     IllegalArgumentException,
@@ -27,6 +26,7 @@ from aioproducer.errors import (
     TransactionAbortedException,
     error_for,
 )
+from aioproducer.errors.error_code import ErrorCode
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 aiokafka_errors = pytest.importorskip("aiokafka.errors")

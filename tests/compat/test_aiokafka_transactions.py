@@ -11,7 +11,7 @@ import pytest
 
 from aioproducer import TopicPartition
 from aioproducer.compat.aiokafka import AIOKafkaProducer, errors
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.scripted_broker import Held, ScriptedCluster, error

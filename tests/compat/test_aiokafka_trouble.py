@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer import Outcome
 from aioproducer.compat.aiokafka import errors
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from tests.compat.clusters import a_cluster, make
 from tests.support.leaks import no_leaks as no_leaks

@@ -10,7 +10,6 @@ import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord, RecordMetadata, TopicPartition
 from aioproducer.delivery_log import COUNTER_HEADER, SENT_HEADER, STREAM_HEADER, DeliveryLog, TopicSink, read_events
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     DeliveryError,
     IllegalArgumentException,
@@ -18,6 +17,7 @@ from aioproducer.errors import (
     RecordTooLargeException,
     TimeoutException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of, make_producer

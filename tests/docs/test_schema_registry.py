@@ -15,7 +15,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.config_types import RegistryOptions
-from aioproducer.schema_registry.registry_client import SchemaRegistryClient
+from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.serializer import SerializerOptions
 from tests.support.fake_registry import FakeRegistry, fake_registry
 from tests.support.leaks import no_leaks as no_leaks

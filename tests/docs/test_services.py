@@ -26,7 +26,7 @@ def test_its_metrics_exist() -> None:
 
 def test_its_events_are_logged_and_no_others() -> None:
     table = TEXT.partition("| `event` |")[2].partition("\n\n")[0]
-    rooms = ("net", "producer", "security", "integrations", "schema_registry")
+    rooms = ("net", "producer", "security", "tasks", "integrations", "schema_registry")
     sources = "".join(path.read_text() for room in rooms for path in (ROOT / "aioproducer" / room).rglob("*.py"))
     events = set(re.findall(r'(?:"event": |_fields\()"(\w+)"', sources))
     assert set(re.findall(r"^\| `(\w+)` \| [A-Z]+ \|", table, re.MULTILINE)) == events

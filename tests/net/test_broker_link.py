@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from aioproducer.configs.producer_config import producer_config
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import NetworkException, TimeoutException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
-from aioproducer.net.in_flight_request import MessageRequest
+from aioproducer.net.connection.in_flight_request import MessageRequest
 from aioproducer.net.link_task import LinkTask, close
-from aioproducer.net.security import ClientSecurity
-from aioproducer.net.supervisor import Supervisor
+from aioproducer.net.security.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.framing import encode_response
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from aioproducer.tasks.supervisor import Supervisor
 from tests.support.scripted_broker import (
     Exchange,
     ScriptedCluster,

@@ -11,23 +11,23 @@ from typing import Any
 import pytest
 
 from aioproducer.configs.producer_config import producer_config
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ClusterAuthorizationException,
     NetworkException,
     SaslAuthenticationException,
     TimeoutException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.network.network import Network, NetworkFaults

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import TransactionalIdAuthorizationException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorResponse
 from tests.support.leaks import no_leaks as no_leaks

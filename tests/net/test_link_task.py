@@ -12,7 +12,7 @@ from aioproducer.net.addresses import Address
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.link_task import close
 
-from .test_connection import Scene, Transport
+from .connection.test_connection import Scene, Transport
 
 
 class Stuck(Transport):

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from aioproducer.configs.producer_config import producer_config
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import Outcome, TimeoutException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches

@@ -12,8 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from aioproducer.configs.producer_config import producer_config
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, Outcome
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import Cluster, Node, TopicMetadata

@@ -12,12 +12,12 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.accumulator.sequences import PartitionSequences
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parking_lot import ParkingLot
 

@@ -9,8 +9,8 @@ import pytest
 from aioproducer import DeliveryError, KafkaProducer
 from aioproducer.admin import KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import IllegalStateException, TransactionAbortableException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.faults.fault_script import FaultScript
 from tests.support.inside import manager_of

@@ -19,10 +19,10 @@ import pytest
 
 import aioproducer
 from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import HEAD_START
-from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import read_batches
@@ -422,8 +422,8 @@ INTERPRETED = (
     "aioproducer.producer.scheduling.topic_directory",
     "aioproducer.producer.scheduling.in_flight_windows",
     "aioproducer.net.client",
-    "aioproducer.net.connection",
-    "aioproducer.net.in_flight_request",
+    "aioproducer.net.connection.connection",
+    "aioproducer.net.connection.in_flight_request",
     "aioproducer.net.broker_link",
     "aioproducer.net.link_task",
     "aioproducer.net.metadata",

@@ -155,7 +155,7 @@ async def test_a_provider_that_is_down_and_comes_back(cluster: EmbeddedCluster, 
 
 
 async def test_tokens_are_renewed_under_load(provider: IdentityProvider) -> None:
-    """Sessions end with their tokens; no record is lost or out of order. tests/net/test_oauthbearer.py has the time."""
+    """Sessions end with their tokens; no record is lost or out of order. net/security/test_oauthbearer.py times it."""
     provider.lifetime = 3
     async with oauth_cluster(provider, sasl__oauthbearer__clock__skew__seconds=0) as cluster:
         cluster.create_topic("t")

@@ -16,7 +16,6 @@ import pytest
 
 from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome, ProducerRecord, TimestampType
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     BufferExhaustedException,
     ConfigException,
@@ -29,6 +28,7 @@ from aioproducer.errors import (
     SerializationException,
     TimeoutException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.producer.parking.parking_lot import TRIAL
 from aioproducer.protocol.api_key import ApiKey

@@ -11,7 +11,6 @@ import anyio
 import pytest
 
 from aioproducer import DeliveryError, KafkaProducer, TopicPartition, wait_all
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,
     IllegalStateException,
@@ -23,6 +22,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     TransactionAbortedException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from tests.support.fencing import NEWER, WAYS, Way, check_fenced
 from tests.support.leaks import no_leaks as no_leaks

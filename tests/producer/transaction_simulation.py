@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TransactionAbortedException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch

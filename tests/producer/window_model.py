@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 
 from .broker_model import RETAINED, Request
 

@@ -13,9 +13,9 @@ import pytest
 
 from aioproducer import OAuthBearerToken
 from aioproducer.errors import KafkaError, SaslAuthenticationException, TokenUnavailableException
-from aioproducer.net.supervisor import Supervisor
 from aioproducer.security.expiring_login import ExpiringLogin
 from aioproducer.security.refresh_window import RefreshWindow
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.backoff import ExponentialBackoff
 from tests.support.virtual_time import World, virtual
 

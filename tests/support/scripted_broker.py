@@ -25,7 +25,7 @@ from aioproducer.broker.requests.long_work import LongWork
 from aioproducer.broker.requests.request import ClientSoftware
 from aioproducer.broker.requests.request import Request as HandledRequest
 from aioproducer.broker.requests.response import CloseConnectionResponse, RequestEnd, SendResponse
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_request, decode_request_header, decode_response, encode_response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeResponse

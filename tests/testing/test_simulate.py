@@ -10,7 +10,7 @@ from io import StringIO
 
 import pytest
 
-from aioproducer.net.supervisor import Supervisor
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.testing.simulate import Asked, main, narrowed, replay_command
 from aioproducer.testing.simulation import KINDS, simulate
 from aioproducer.testing.simulation.faults.chaos import Chaos

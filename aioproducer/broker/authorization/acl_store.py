@@ -17,7 +17,7 @@ from aioproducer.acls import (
     ResourceType,
 )
 from aioproducer.errors import InvalidRequestException, PolicyViolationException
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 
 MAX_ACLS = 20_000
 """Of a cluster. Each takes memory that no config limits; Kafka has no such limit."""

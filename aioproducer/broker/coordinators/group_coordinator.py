@@ -21,7 +21,6 @@ from aioproducer.broker.coordinators.classic_group import ClassicGroup, GroupSta
 from aioproducer.broker.coordinators.expiry import expired_offsets
 from aioproducer.broker.coordinators.group_memory import OF_MEMBER, GroupMemory
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
     GroupIdNotFoundException,
@@ -34,6 +33,7 @@ from aioproducer.errors import (
     RebalanceInProgressException,
     UnknownMemberIdException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.timing.clock import Clock
 
 Answer = Callable[["ClassicGroup | None", Member | None, ErrorCode], None]

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.broker.state.topic import Partition, Topic
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.codec import decode_prefix

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aioproducer.broker.faults.faults import Faults
-from aioproducer.broker.network.connection_gate import Gate
-from aioproducer.broker.network.listening_socket import AcceptedSocket
+from aioproducer.broker.network.gate.connection_gate import Gate
+from aioproducer.broker.network.gate.listening_socket import AcceptedSocket
 
 
 class FaultyGate:

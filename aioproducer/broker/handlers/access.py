@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from aioproducer.acls import CLUSTER_NAME, AclOperation, ResourceType
 from aioproducer.broker.authorization.authorizer import Authorizer, Client
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_for
-from aioproducer.printable import printable
+from aioproducer.errors.error_code import ErrorCode
+from aioproducer.errors.printable import printable
 
 if TYPE_CHECKING:
     from aioproducer.broker.handlers.context import BrokerContext

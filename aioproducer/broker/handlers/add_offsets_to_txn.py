@@ -10,8 +10,8 @@ from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.checks import check_coordinator, fencing_code
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from aioproducer.protocol.schema import Versions
 

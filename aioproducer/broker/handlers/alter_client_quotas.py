@@ -14,8 +14,8 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.quotas.client_quotas import Entity, entity
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

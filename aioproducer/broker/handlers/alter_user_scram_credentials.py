@@ -20,7 +20,7 @@ from aioproducer.broker.security.scram_credentials import (
     ScramCredential,
     ScramMechanism,
 )
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,

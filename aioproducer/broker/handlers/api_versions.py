@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from aioproducer.broker.requests.request import ClientSoftware, Request
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import decode
 from aioproducer.protocol.messages.api_versions import (

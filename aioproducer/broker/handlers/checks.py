@@ -7,8 +7,8 @@ from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.state.committed_offset import CommittedPartition
 from aioproducer.broker.state.topic import Topic
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidGroupIdException, NotCoordinatorException, error_for
+from aioproducer.errors.error_code import ErrorCode
 
 
 def coordinates(context: BrokerContext, key: str) -> bool:

@@ -14,8 +14,8 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.handlers.create_topics import MAX_PARTITIONS_TO_CREATE
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException, PolicyViolationException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -15,7 +15,6 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.topic import NewTopic, Topic
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
     InvalidConfigurationException,
@@ -24,6 +23,7 @@ from aioproducer.errors import (
     PolicyViolationException,
     TopicAuthorizationException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,

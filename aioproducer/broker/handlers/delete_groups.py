@@ -10,8 +10,8 @@ from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.checks import check_coordinator
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,

@@ -15,8 +15,8 @@ from aioproducer.broker.purgatory.delayed_replication import DelayedReplication
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.topic import Partition
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotLeaderOrFollowerException, PolicyViolationException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,

@@ -16,8 +16,8 @@ from aioproducer.broker.quotas.client_quota_manager import ControllerMutationQuo
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.topic import Topic
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException, TopicDeletionDisabledException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,

@@ -13,8 +13,8 @@ from aioproducer.broker.handlers.checks import check_coordinator
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,

@@ -12,8 +12,8 @@ from aioproducer.broker.handlers.checks import check_coordinator
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,

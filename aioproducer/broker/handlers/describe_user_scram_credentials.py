@@ -9,8 +9,8 @@ from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,

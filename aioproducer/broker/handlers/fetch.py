@@ -23,7 +23,6 @@ from aioproducer.broker.requests.long_work import Steps, finish
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.cluster_nodes import Node
 from aioproducer.broker.state.topic import Partition, Topic
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
     AuthorizationException,
@@ -31,6 +30,7 @@ from aioproducer.errors import (
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from aioproducer.broker.state.topic import MAX_NAME_LENGTH
 from aioproducer.configs.config_def import INT_MAX
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics.sensor import Sensor
 from aioproducer.protocol.messages.fetch import (
     FetchPartition,

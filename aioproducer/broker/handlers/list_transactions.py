@@ -13,7 +13,7 @@ from aioproducer.broker.handlers.linear_pattern import LinearPattern
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from aioproducer.protocol.messages.list_transactions import TransactionState as ListedTransaction
 from aioproducer.protocol.schema import Versions

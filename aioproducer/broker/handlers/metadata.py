@@ -15,8 +15,8 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.topic import NO_LEADER, NewTopic, Partition, Topic, validate_topic_name
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidTopicException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,

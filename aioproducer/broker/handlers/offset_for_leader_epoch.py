@@ -11,8 +11,8 @@ from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.handlers.leader_epoch import check_leader_epoch
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotLeaderOrFollowerException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,

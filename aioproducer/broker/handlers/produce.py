@@ -35,7 +35,6 @@ from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.cluster_nodes import Node
 from aioproducer.broker.state.topic import Partition, Topic
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
     AuthorizationException,
@@ -51,6 +50,7 @@ from aioproducer.errors import (
     UnknownTopicOrPartitionException,
     error_for,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aioproducer.broker.handlers.authentication_failure import fail
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from aioproducer.protocol.schema import Versions
 

@@ -11,8 +11,8 @@ from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.checks import check_group
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.request import Request
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InconsistentGroupProtocolException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from aioproducer.protocol.schema import Versions
 

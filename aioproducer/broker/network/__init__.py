@@ -7,15 +7,11 @@ response is written the channel is muted: its next request waits, which keeps re
 
 socket_server.py      the listeners of a node, and their request handlers
 listener_changes.py   opens and closes listeners while the node runs
-acceptor.py, listening_socket.py   accept connections
-connection_gate.py, throttled_sockets.py   admit, delay or refuse connections
-new_connections.py    from an acceptor to a processor
+acceptor.py           accepts connections
 processor.py          the connections of a listener
 channel_builder.py    a socket becomes a channel
-kafka_channel.py, channel_mute_state.py   one connection, and why it is not read
-memory_pool.py        how much memory requests may take
-unread_responses.py   how much memory responses may take that clients do not read
-closed_connections.py  log lines for connections that the broker closes
-receive_deadlines.py, idle_expiry.py   close connections that send too slowly or are idle
+channel/              one connection: its requests, and what bounds its time and memory
+gate/                 new connections: admitted, delayed or refused
+closed_connections.py log lines for connections that the broker closes
 idle_meter.py         measures how much of the time tasks are idle
 """

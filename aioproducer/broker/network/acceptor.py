@@ -8,9 +8,9 @@ import socket
 from collections import deque
 
 from aioproducer.broker.configs.end_point import EndPoint
-from aioproducer.broker.network.connection_gate import Gate
+from aioproducer.broker.network.gate.connection_gate import Gate
+from aioproducer.broker.network.gate.listening_socket import AcceptedSocket, Listening
 from aioproducer.broker.network.idle_meter import IdleMeter
-from aioproducer.broker.network.listening_socket import AcceptedSocket, Listening
 from aioproducer.broker.network.processor import Processor
 from aioproducer.timing.clock import Clock
 from aioproducer.timing.log_interval import LogInterval

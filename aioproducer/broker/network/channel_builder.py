@@ -8,10 +8,10 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from aioproducer.broker.network.connection_gate import Gate
-from aioproducer.broker.network.kafka_channel import KafkaChannel
-from aioproducer.broker.network.listening_socket import AcceptedSocket
-from aioproducer.broker.network.new_connections import NewConnection
+from aioproducer.broker.network.channel.kafka_channel import KafkaChannel
+from aioproducer.broker.network.gate.connection_gate import Gate
+from aioproducer.broker.network.gate.listening_socket import AcceptedSocket
+from aioproducer.broker.network.gate.new_connections import NewConnection
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.tls_handshake import accept_tls
 from aioproducer.timing.clock import Clock

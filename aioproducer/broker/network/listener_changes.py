@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.configs.listeners import Listeners
-from aioproducer.broker.network.connection_gate import ConnectionGate
+from aioproducer.broker.network.gate.connection_gate import ConnectionGate
 from aioproducer.broker.network.socket_server import SocketServer
 from aioproducer.errors import ConfigException
 from aioproducer.timing.clock import Clock

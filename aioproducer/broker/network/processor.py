@@ -7,16 +7,16 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from aioproducer.broker.network.channel.channel_mute_state import ChannelMuteEvent
+from aioproducer.broker.network.channel.idle_expiry import IdleExpiryManager
+from aioproducer.broker.network.channel.kafka_channel import KafkaChannel
+from aioproducer.broker.network.channel.memory_pool import MemoryPool
+from aioproducer.broker.network.channel.receive_deadlines import ReceiveDeadlines
+from aioproducer.broker.network.channel.unread_responses import UnreadResponses
 from aioproducer.broker.network.channel_builder import ChannelBuilder
-from aioproducer.broker.network.channel_mute_state import ChannelMuteEvent
-from aioproducer.broker.network.connection_gate import Gate
-from aioproducer.broker.network.idle_expiry import IdleExpiryManager
+from aioproducer.broker.network.gate.connection_gate import Gate
+from aioproducer.broker.network.gate.new_connections import CONNECTION_QUEUE_SIZE, NewConnections
 from aioproducer.broker.network.idle_meter import IdleMeter
-from aioproducer.broker.network.kafka_channel import KafkaChannel
-from aioproducer.broker.network.memory_pool import MemoryPool
-from aioproducer.broker.network.new_connections import CONNECTION_QUEUE_SIZE, NewConnections
-from aioproducer.broker.network.receive_deadlines import ReceiveDeadlines
-from aioproducer.broker.network.unread_responses import UnreadResponses
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.requests.response import (

@@ -13,12 +13,12 @@ from typing import Final
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.network.acceptor import Acceptor
+from aioproducer.broker.network.channel.memory_pool import MemoryPool
+from aioproducer.broker.network.channel.unread_responses import UnreadResponses
 from aioproducer.broker.network.closed_connections import ClosedConnections
-from aioproducer.broker.network.connection_gate import OPEN_GATE, Gate
-from aioproducer.broker.network.listening_socket import Listen, listen
-from aioproducer.broker.network.memory_pool import MemoryPool
+from aioproducer.broker.network.gate.connection_gate import OPEN_GATE, Gate
+from aioproducer.broker.network.gate.listening_socket import Listen, listen
 from aioproducer.broker.network.processor import Processor
-from aioproducer.broker.network.unread_responses import UnreadResponses
 from aioproducer.broker.requests.request import Quotas, Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.requests.response import RequestEnd

@@ -8,8 +8,8 @@ from typing import Protocol
 from aioproducer.broker.purgatory.delayed_operation import DelayedOperation
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.topic import Partition
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotLeaderOrFollowerException, error_for
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.schema import Response
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 
 INTERVAL = 10.0
 """The seconds for which the number of lines is limited."""

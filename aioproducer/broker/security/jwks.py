@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from aioproducer.errors import ConfigException
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 from aioproducer.security.oauth.http import HttpFailed, HttpLimits, ask, shown_url, system_trust
 from aioproducer.security.oauth.libraries import httpx, pyjwt
 from aioproducer.tasks.own_task import start_task

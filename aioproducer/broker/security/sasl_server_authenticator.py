@@ -17,8 +17,8 @@ from aioproducer.broker.security.authentication_metrics import AuthenticationMet
 from aioproducer.broker.security.failed_logins import FailedLogins
 from aioproducer.broker.security.sasl_servers import SaslServer
 from aioproducer.broker.security.sasl_state import SaslEvent, SaslState, next_sasl_state
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import SaslAuthenticationException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeResponse

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from aioproducer.broker.security.jwks import VerificationKey
 from aioproducer.errors import ConfigException
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 from aioproducer.security.oauth.claims import decoded, number, text, unverified_claims
 from aioproducer.security.oauth.libraries import pyjwt
 

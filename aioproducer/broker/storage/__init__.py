@@ -14,11 +14,8 @@ durable_apis.py    holds each answer back until what it reveals is committed
 cluster_store.py   a cluster as entries of the journal, and its restoration from them
 journal.py         the entries by key: topics, offsets, transactions, everything but records; and its rewriting
 frames.py          entries in a file: checksummed frames
-stored_batches.py  the batches of a partition, in segments
-segment.py         one file of a partition's log, and how it is read and checked
-checksums.py       checksums of stretches of a file, to find batches in damaged ones
+segments/          the log of a partition: its batches in files, and their recovery
 recovery_points.py the offset up to which each log is certainly on disk
-log_recovery.py    recovers the segments of a log at a start: finds torn and damaged batches
 repair.py          changes that recovery makes to files, and the error for damage that no crash explains
 clean_shutdown.py  the file of a clean shutdown, with the state of every log
 """

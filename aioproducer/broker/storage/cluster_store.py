@@ -42,7 +42,7 @@ from aioproducer.broker.state.topic import Partition, Topic
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
 from aioproducer.broker.storage.frames import Key, Value
-from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.storage.segments.stored_batches import StoredBatches
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from aioproducer.broker.storage.files import Files, check_size
 from aioproducer.broker.storage.frames import Key
 from aioproducer.broker.storage.journal import JOURNAL, JournalWrite
 from aioproducer.broker.storage.recovery_points import RecoveryPoints
-from aioproducer.broker.storage.stored_batches import SegmentWrite, StoredBatches
+from aioproducer.broker.storage.segments.stored_batches import SegmentWrite, StoredBatches
 from aioproducer.records.record_batch import RecordBatch
 
 PARTITION_METADATA = "partition.metadata"

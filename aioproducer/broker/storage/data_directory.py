@@ -19,7 +19,7 @@ from aioproducer.broker.storage.frames import Key
 from aioproducer.broker.storage.journal import GENERATION, JOURNAL, MetadataJournal
 from aioproducer.broker.storage.recovery_points import RECOVERY_POINTS, RecoveryPoints
 from aioproducer.broker.storage.repair import DAMAGED, TORN, Keep, Remove, Repair, Restore, damaged
-from aioproducer.broker.storage.stored_batches import Recovered, StoredBatches
+from aioproducer.broker.storage.segments.stored_batches import Recovered, StoredBatches
 from aioproducer.errors import DataDirectoryException, KafkaStorageException
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from aioproducer.broker.requests.request import Request, WrappedRequest
 from aioproducer.broker.requests.request_handler import RequestHandler
 from aioproducer.broker.storage.committer import Committer
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.protocol.schema import Response
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from aioproducer.descriptors import SCARCE
 from aioproducer.errors import DataDirectoryException
+from aioproducer.process.descriptors import SCARCE
 from aioproducer.protocol.primitives import Buffer
 
 LOCK_FILE = ".lock"

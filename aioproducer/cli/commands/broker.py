@@ -17,8 +17,8 @@ from aioproducer.cli.options import pairs, read_config_file
 from aioproducer.cli.running import InputError, Interrupt, explain, first_of, run
 from aioproducer.cli.terminal import Terminal
 from aioproducer.configs.providers import resolved
-from aioproducer.descriptors import raise_limit
 from aioproducer.errors import ConfigException, DataDirectoryException
+from aioproducer.process.descriptors import raise_limit
 
 _PORT = 9092
 

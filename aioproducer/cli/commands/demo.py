@@ -27,7 +27,7 @@ from aioproducer.cli.sending import Sending
 from aioproducer.cli.terminal import Terminal
 from aioproducer.configs.producer_config import known_to
 from aioproducer.errors import UnknownTopicOrPartitionException
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 from aioproducer.reader import PartitionReader, ReaderConfig
 
 EMBEDDED_BROKERS = 3

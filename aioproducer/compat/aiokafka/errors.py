@@ -16,7 +16,6 @@ from typing import Any, Final, cast
 from aioproducer import KafkaError as OwnError
 from aioproducer import Reason
 from aioproducer.compat.aiokafka.aiokafka_module import aiokafka_module
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
     AuthenticationException,
@@ -30,6 +29,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     error_class,
 )
+from aioproducer.errors.error_code import ErrorCode
 
 _NUMBERED: Final = {
     -1: "UnknownError",

@@ -2,7 +2,7 @@
 
     record → record_accumulator → partition (built_in_partitioner, murmur2)
            → partition_queue → producer_batch, in memory from buffer_pool
-           → delivery, the caller's handle on the batch's produce_result
+           → Delivery, the caller's handle on the outcome of the batch (delivery/)
 
     record_accumulator.py   the path of every record
     partition_queue.py      the batches of one partition that are not resolved yet
@@ -13,8 +13,6 @@
     batch_limits.py         the largest batch that each topic is known to take
     built_in_partitioner.py, murmur2.py   partitions for records without one
     compression_ratio.py    how well a topic compresses
-    produce_result.py, record_sizes.py   the outcome of a batch, and of each of its records
-    delivery.py, wait_all.py, unawaited.py   one record's delivery; many at once; the warning of a forgotten one
     wall_clock.py           the timestamp of a record that brings none
 
 No module here imports asyncio.

@@ -13,7 +13,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
-from aioproducer.producer.accumulator.record_sizes import RecordSizes
+from aioproducer.producer.delivery.record_sizes import RecordSizes
 from aioproducer.records.record_writer import RecordWriter
 
 SPARE_BYTES: Final = 2 * 1024 * 1024

@@ -1,7 +1,7 @@
 """One batch of one partition, from its first record to its end.
 
 CREATED → APPENDING while ``buffer`` is set; READY and DRAINED once frozen; IN_FLIGHT while ``in_flight``; its
-:class:`~aioproducer.producer.accumulator.delivery.ProduceResult` has its end.
+:class:`~aioproducer.producer.delivery.produce_result.ProduceResult` has its end.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ProduceResult
-from aioproducer.producer.accumulator.record_sizes import key_size_at, timestamp_delta_at, value_size_at
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
+from aioproducer.producer.delivery.record_sizes import key_size_at, timestamp_delta_at, value_size_at
 from aioproducer.producer.diagnosis.ledger import Ledger
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, RecordColumns

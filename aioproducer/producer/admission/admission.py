@@ -20,9 +20,9 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, as_bytes
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailedRun, FailureLog
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.hooks.pending_serialization import Later, Serialization

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from mypy_extensions import mypyc_attr
 
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.unawaited import NAME, unawaited
+from aioproducer.producer.admission.unawaited import NAME, unawaited
+from aioproducer.producer.delivery.delivery import Delivery
 
 
 async def _delivery(delivery: Delivery) -> Delivery:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import Any
 
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.unawaited import NAME
+from aioproducer.producer.admission.unawaited import NAME
+from aioproducer.producer.delivery.delivery import Delivery
 
 
 def _nothing() -> None:

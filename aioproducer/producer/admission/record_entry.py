@@ -7,12 +7,12 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import FORWARDED
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.admission.admission import Admission
 from aioproducer.producer.admission.enqueued import enqueued
 from aioproducer.producer.admission.enqueuing import Enqueuing
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import FORWARDED
 from aioproducer.producer.parking.enqueue_wait import placed
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot

@@ -16,7 +16,6 @@ from aioproducer.errors import (
     RecordTooLargeException,
     SerializationException,
 )
-from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.admission.admission import Admission
 from aioproducer.producer.bulk.columns import Columns
@@ -26,6 +25,7 @@ from aioproducer.producer.bulk.table_columns import TableColumns
 from aioproducer.producer.bulk.table_rows import TableRows
 from aioproducer.producer.bulk.table_stream import TableStream
 from aioproducer.producer.bulk.tally import BulkTally
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.producer.diagnosis.failure_log import FailedRun
 from aioproducer.producer.parking.enqueue_wait import placed

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, final
 from mypy_extensions import i64
 
 from aioproducer.errors import DeliveryError
-from aioproducer.producer.accumulator.produce_result import FORWARDED, SPAN, SUCCEEDED, Loop, ProduceResult
 from aioproducer.producer.bulk.result import BulkResult, OffsetRange
+from aioproducer.producer.delivery.produce_result import FORWARDED, SPAN, SUCCEEDED, Loop, ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailedRun
 from aioproducer.types import TopicPartition
 

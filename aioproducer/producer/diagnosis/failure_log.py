@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from aioproducer.errors import DeliveryError, TransactionAbortedException
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.timing.log_interval import LogInterval
 

@@ -12,8 +12,8 @@ from random import Random
 from typing import final
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, error_class, error_for, with_advice
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue

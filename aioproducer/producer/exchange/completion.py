@@ -8,8 +8,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences
 from aioproducer.producer.exchange.split import may_split

@@ -8,14 +8,14 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, error_class
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Node
-from aioproducer.net.in_flight_request import InFlightRequest
+from aioproducer.net.connection.in_flight_request import InFlightRequest
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues

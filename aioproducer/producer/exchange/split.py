@@ -11,12 +11,12 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.buffer_pool import BatchBuffer
-from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.record_sizes import timestamp_delta_at
 from aioproducer.producer.accumulator.sequences import increment_sequence
+from aioproducer.producer.delivery.produce_result import ProduceResult
+from aioproducer.producer.delivery.record_sizes import timestamp_delta_at
 from aioproducer.records.written_records import WrittenRecords
 
 MOST_CUTS: Final = 100

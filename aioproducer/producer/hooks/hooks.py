@@ -13,8 +13,8 @@ from typing import Any
 from aioproducer.configs.plugins import made
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import ConfigException, IllegalStateException
-from aioproducer.producer.accumulator.produce_result import Loop, ProduceResult
 from aioproducer.producer.accumulator.record_accumulator import check_headers
+from aioproducer.producer.delivery.produce_result import Loop, ProduceResult
 from aioproducer.producer.hooks.custom_partitioner import CustomPartitioner
 from aioproducer.producer.hooks.interceptors import ProducerInterceptors, unacknowledged
 from aioproducer.producer.hooks.pending_serialization import Later, Serialization

@@ -6,7 +6,7 @@ from typing import final
 
 from mypy_extensions import mypyc_attr
 
-from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.delivery.delivery import Delivery
 
 
 @final

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 from aioproducer.errors import DeliveryError
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import PENDING, Loop, ProduceResult
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import PENDING, Loop, ProduceResult
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.hooks.pending_serialization import Serialization
 from aioproducer.producer.parking.held_delivery import HeldDelivery

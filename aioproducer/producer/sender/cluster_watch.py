@@ -9,7 +9,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Cluster
-from aioproducer.producer.accumulator.produce_result import Loop
+from aioproducer.producer.delivery.produce_result import Loop
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.sender.alarm import Alarm

@@ -25,7 +25,6 @@ from aioproducer.errors import (
 )
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import NO_TOPIC_ID
-from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
@@ -50,6 +49,7 @@ from aioproducer.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.backoff import ExponentialBackoff
 
 log = logging.getLogger(__name__)

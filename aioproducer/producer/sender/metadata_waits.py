@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     AuthenticationException,
     KafkaError,
@@ -13,6 +12,7 @@ from aioproducer.errors import (
     error_for,
     with_advice,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import TopicMetadata
 from aioproducer.net.metadata import FINAL_ERRORS

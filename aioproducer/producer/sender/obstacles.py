@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TimeoutException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches

@@ -13,10 +13,9 @@ from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import IllegalStateException, KafkaError
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.wait_all import all_ended
+from aioproducer.producer.delivery.wait_all import all_ended
 from aioproducer.producer.diagnosis.explanation import Explanation
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
@@ -30,6 +29,7 @@ from aioproducer.producer.sender.obstacles import Situation, explain
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.time_slice import TimeSlice
 from aioproducer.types import PartitionInfo
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
     InvalidProducerEpochException,
@@ -18,6 +17,7 @@ from aioproducer.errors import (
     TimeoutException,
     error_for,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 
 

@@ -8,8 +8,8 @@ from random import Random
 from typing import TypeVar
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, error_for, with_advice
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.coordinators import GROUP, TRANSACTION, Coordinators
 from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from aioproducer.errors import KafkaError
-from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.producer.transactions.status import TransactionStatus
@@ -15,6 +14,7 @@ from aioproducer.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
+from aioproducer.tasks.supervisor import Supervisor
 
 
 class TransactionPartitions:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
     TransactionAbortableException,
     TransactionAbortedException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.transactions.state import TransactionState, check_transition
 
 S = TransactionState

@@ -17,7 +17,6 @@ from typing import Any
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import ApiException, KafkaError, TransactionAbortableException
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES, PARTS, may_arrive_late, named, not_aborted
@@ -30,6 +29,7 @@ from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.producer.transactions.status import TransactionStatus
 from aioproducer.producer.transactions.verdict import Verdict, verdict
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.types import ConsumerGroupMetadata
 
 log = logging.getLogger(__name__)

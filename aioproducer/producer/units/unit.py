@@ -12,8 +12,7 @@ from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.units.unit_member import UnitMember
 from aioproducer.producer.units.unit_state import UnitState
 from aioproducer.record_metadata import RecordMetadata
-from aioproducer.type_variables import K, V
-from aioproducer.types import ConsumerGroupMetadata, Headers, OffsetAndMetadata, ProducerRecord, TopicPartition
+from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetadata, ProducerRecord, TopicPartition, V
 
 if TYPE_CHECKING:
     from aioproducer.producer.units.units import Units

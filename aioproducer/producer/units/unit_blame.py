@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, TypeVar
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TransactionAbortedException
+from aioproducer.errors.error_code import ErrorCode
 
 M = TypeVar("M")
 

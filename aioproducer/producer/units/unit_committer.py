@@ -15,7 +15,7 @@ from typing import Any
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, TransactionAbortedException
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.transactions.offsets import Offsets
 from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.producer.transactions.timed_transactions import TimedTransactions

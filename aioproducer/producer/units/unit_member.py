@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
 from aioproducer.errors import DeliveryError
-from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.units.unit_state import UnitState, check_transition
 from aioproducer.types import ConsumerGroupMetadata, Headers, OffsetAndMetadata, ProducerRecord, TopicPartition
 

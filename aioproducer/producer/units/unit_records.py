@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, as_bytes
 from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.hooks.in_context import InContext
 from aioproducer.producer.hooks.pending_serialization import Later

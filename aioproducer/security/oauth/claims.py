@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 
 LONGEST = 1 << 20
 """Characters of a token that are read."""

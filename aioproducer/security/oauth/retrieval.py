@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from aioproducer.errors import KafkaError, SaslAuthenticationException, TokenUnavailableException
-from aioproducer.printable import printable
+from aioproducer.errors.printable import printable
 from aioproducer.security.oauth.assertion import AssertionFailed
 from aioproducer.security.oauth.claims import LONGEST, number, text, unverified_claims
 from aioproducer.security.oauth.http import HttpAnswer, HttpFailed, HttpLimits, ask, shown_url

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from aioproducer import KafkaProducer, OffsetAndMetadata
-from aioproducer.admin import AdminConfig, KafkaAdmin
-from aioproducer.admin.transactions import TransactionDescription
+from aioproducer.admin import AdminConfig, KafkaAdmin, TransactionDescription
 from aioproducer.configs.producer_config import known_to
 from aioproducer.errors import (
     InvalidPidMappingException,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from aioproducer.admin.transactions import TransactionDescription
+from aioproducer.admin import TransactionDescription
 from aioproducer.spark.exactly_once.decision import (
     Decision,
     check_none_is_missing,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from aioproducer.broker import AppendFault, ReceivedRequest, RequestFault
 from aioproducer.broker.configs.config_changes import ConfigChange, OpType
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.schema import Response, Versions

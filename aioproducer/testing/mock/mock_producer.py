@@ -21,15 +21,15 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import MetricName, MetricsSnapshot
 from aioproducer.metrics.metric_name import PRODUCER_GROUP
-from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.produce_result import FORWARDED, WHOLE, ProduceResult
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.admission.admission import Admission
 from aioproducer.producer.admission.record_entry import RecordEntry
 from aioproducer.producer.admission.serializer_lane import SerializerLane
 from aioproducer.producer.assembly import make_accumulator
 from aioproducer.producer.core import ProducerCore
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import FORWARDED, WHOLE, ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot
@@ -42,8 +42,7 @@ from aioproducer.tasks.own_task import start_task
 from aioproducer.testing.mock.mock_errors import MockErrors
 from aioproducer.testing.mock.mock_sender import MockSender
 from aioproducer.testing.mock.mock_transactions import GroupOffsets, MockTransactions
-from aioproducer.type_variables import K, V
-from aioproducer.types import PartitionInfo, ProducerRecord
+from aioproducer.types import K, PartitionInfo, ProducerRecord, V
 
 _ALL_MEMORY = 2**62
 """Bytes: no record waits for memory."""

@@ -14,7 +14,7 @@ from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
-from aioproducer.producer.accumulator.wait_all import all_ended
+from aioproducer.producer.delivery.wait_all import all_ended
 from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.reason import Reason

@@ -11,8 +11,7 @@ from aioproducer.serializers import SerializerLike
 from aioproducer.sync import KafkaProducer
 from aioproducer.testing.mock.mock_errors import MockErrors
 from aioproducer.testing.mock.mock_producer import MockConfigs, MockProducer
-from aioproducer.type_variables import K, V
-from aioproducer.types import ProducerRecord
+from aioproducer.types import K, ProducerRecord, V
 
 T = TypeVar("T")
 

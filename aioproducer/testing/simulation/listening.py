@@ -11,7 +11,7 @@ from aioproducer.testing.simulation.network.transport import FakeSocket
 
 
 class SimulatedListening:
-    """``aioproducer.broker.network.listening_socket.Listening``; see :func:`listen_on_network`."""
+    """``aioproducer.broker.network.gate.listening_socket.Listening``; see :func:`listen_on_network`."""
 
     def __init__(self, loop: SimulatedLoop, host: str) -> None:
         self._loop = loop

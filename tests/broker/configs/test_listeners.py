@@ -11,8 +11,8 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.configs.listener_users import jaas_listener
 from aioproducer.broker.configs.listeners import listener_config, listeners_of
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, InvalidRequestException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_cluster import DescribeClusterRequest
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

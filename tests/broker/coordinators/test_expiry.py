@@ -14,7 +14,7 @@ from aioproducer.broker.coordinators.classic_group import ClassicGroup, Member
 from aioproducer.broker.coordinators.expiry import expired_offsets, is_expired
 from aioproducer.broker.state.committed_offset import NO_EXPIRY, CommittedPartition, OffsetAndMetadata
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.end_txn import EndTxnRequest
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.list_groups import ListGroupsRequest

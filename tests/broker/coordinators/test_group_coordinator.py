@@ -15,8 +15,8 @@ from aioproducer.broker.coordinators import group_memory
 from aioproducer.broker.coordinators.classic_group import ClassicGroup, GroupState, Member
 from aioproducer.broker.coordinators.group_coordinator import GroupCoordinator, Joining
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, GroupIdNotFoundException, GroupNotEmptyException
+from aioproducer.errors.error_code import ErrorCode
 from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
 

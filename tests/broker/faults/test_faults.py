@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer.broker import AppendFault, EmbeddedCluster, Faults, Partition, Topic
 from aioproducer.broker.faults.faults import NO_FAULTS
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

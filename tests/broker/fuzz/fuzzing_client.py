@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from aiokafka.record.memory_records import MemoryRecords
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import SchemaException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_response, encode_request

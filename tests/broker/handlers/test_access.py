@@ -24,7 +24,6 @@ from aioproducer.acls import (
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.authorization.authorizer import STANDARD, Client
 from aioproducer.broker.handlers import delete_acls
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,
     GroupAuthorizationException,
@@ -33,6 +32,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     TransactionalIdAuthorizationException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

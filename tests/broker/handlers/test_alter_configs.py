@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 
 from . import RawClient

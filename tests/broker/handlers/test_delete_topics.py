@@ -5,8 +5,8 @@ from uuid import uuid4
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import UnknownTopicOrPartitionException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from aioproducer.protocol.primitives import ZERO_UUID
 

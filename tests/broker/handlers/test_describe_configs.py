@@ -8,7 +8,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.configs.broker_config import BROKER_CONFIGS
 from aioproducer.broker.configs.dynamic_configs import DYNAMIC_BROKER_CONFIGS
 from aioproducer.broker.configs.topic_config import TOPIC_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
 from . import Connect, RawClient

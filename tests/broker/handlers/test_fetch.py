@@ -15,7 +15,7 @@ from aioproducer.broker.log.partition_log import PartitionLog
 from aioproducer.broker.purgatory.purgatories import MOST_WATCHED, PartitionPurgatory
 from aioproducer.broker.requests import long_work
 from aioproducer.broker.requests.response_memory import SIZE
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, PartitionData
 from aioproducer.protocol.messages.metadata import MetadataRequest

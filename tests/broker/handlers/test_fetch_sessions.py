@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from aioproducer.broker.handlers import fetch_sessions
 from aioproducer.broker.handlers.fetch_sessions import EVICTION_MS, FetchSessionCache, distinct, next_epoch
 from aioproducer.configs.config_def import INT_MAX
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.fetch import (
     EpochEndOffset,
     FetchPartition,

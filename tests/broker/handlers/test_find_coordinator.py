@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
 
 from . import Connect, RawClient

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.delete_groups import DeleteGroupsRequest
 from aioproducer.protocol.messages.describe_groups import DescribeGroupsRequest

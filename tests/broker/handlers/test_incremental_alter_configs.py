@@ -7,7 +7,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.configs.config_changes import OpType
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,

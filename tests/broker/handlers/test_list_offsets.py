@@ -8,7 +8,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.log.timestamp_search import TimestampAndOffset, TimestampSearch
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch

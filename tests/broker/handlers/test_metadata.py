@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.primitives import ZERO_UUID
 

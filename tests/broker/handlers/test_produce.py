@@ -10,8 +10,8 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.handlers import produce
 from aioproducer.broker.log import batch_scanner, log_validator
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import InvalidConfigurationException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from aioproducer.protocol.messages.end_txn import EndTxnRequest

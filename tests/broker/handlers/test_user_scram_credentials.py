@@ -8,7 +8,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.handlers import alter_user_scram_credentials
 from aioproducer.broker.security.scram_credentials import ScramMechanism
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,

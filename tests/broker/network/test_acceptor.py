@@ -8,10 +8,10 @@ import pytest
 
 from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.network import acceptor as acceptor_module
-from aioproducer.broker.network import listening_socket
 from aioproducer.broker.network.acceptor import Acceptor
-from aioproducer.broker.network.connection_gate import OPEN_GATE
-from aioproducer.broker.network.listening_socket import Listening, listen
+from aioproducer.broker.network.gate import listening_socket
+from aioproducer.broker.network.gate.connection_gate import OPEN_GATE
+from aioproducer.broker.network.gate.listening_socket import Listening, listen
 from aioproducer.timing.clock import SystemClock
 
 

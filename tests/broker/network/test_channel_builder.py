@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from aioproducer.broker.configs.broker_config import BrokerConfig
-from aioproducer.broker.network.listening_socket import AcceptedSocket
-from aioproducer.broker.network.memory_pool import MemoryPool
+from aioproducer.broker.network.channel.memory_pool import MemoryPool
+from aioproducer.broker.network.channel.unread_responses import UnreadResponses
+from aioproducer.broker.network.gate.listening_socket import AcceptedSocket
 from aioproducer.broker.network.processor import Processor
-from aioproducer.broker.network.unread_responses import UnreadResponses
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.scram_credentials import ScramCredentials

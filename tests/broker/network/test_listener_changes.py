@@ -11,8 +11,8 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.configs.config_changes import OpType
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import InvalidRequestException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.incremental_alter_configs import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.network.new_connections import CONNECTION_QUEUE_SIZE
+from aioproducer.broker.network.gate.new_connections import CONNECTION_QUEUE_SIZE
 from aioproducer.broker.requests.request import Request
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse

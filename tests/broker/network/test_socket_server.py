@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.end_point import EndPoint
-from aioproducer.broker.network.new_connections import CONNECTION_QUEUE_SIZE
+from aioproducer.broker.network.gate.new_connections import CONNECTION_QUEUE_SIZE
 from aioproducer.broker.network.socket_server import SocketServer
 from aioproducer.timing.clock import SystemClock
 from tests.broker.served import Served

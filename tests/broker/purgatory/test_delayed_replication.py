@@ -10,8 +10,8 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import InvalidReplicaAssignmentException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

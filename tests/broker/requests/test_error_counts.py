@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from aioproducer.broker.requests.error_counts import error_counts
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsResponse, DescribeConfigsResult
 from aioproducer.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from aioproducer.protocol.messages.list_transactions import ListTransactionsResponse

@@ -11,7 +11,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_metrics import HISTOGRAMS, RequestMetrics, RequestTimes, api_name
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest

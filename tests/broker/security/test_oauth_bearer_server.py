@@ -11,7 +11,7 @@ from aioproducer import OAuthBearerToken
 from aioproducer.broker.security.oauth_bearer_server import OAuthBearerSaslServer
 from aioproducer.broker.security.token_validators import TokenRefused, ValidToken
 from aioproducer.errors import SaslAuthenticationException
-from aioproducer.net.sasl_clients import sasl_client
+from aioproducer.net.security.sasl_clients import sasl_client
 
 NOW = 1000.0
 

@@ -11,8 +11,8 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.configs.broker_config import BrokerConfig
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE
 from tests.broker.raw_client import Connect, RawClient

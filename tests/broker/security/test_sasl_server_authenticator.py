@@ -14,8 +14,8 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.security.authentication_metrics import AuthenticationMetrics
 from aioproducer.broker.security.failed_logins import FailedLogins
 from aioproducer.broker.security.sasl_server_authenticator import Admission, SaslServerAuthenticator
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, InvalidRequestException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

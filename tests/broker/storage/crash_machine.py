@@ -29,7 +29,7 @@ from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.journal import MetadataJournal
-from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.storage.segments.stored_batches import StoredBatches
 from aioproducer.errors import ConcurrentTransactionsException, KafkaStorageException
 from aioproducer.records.record_batch import RecordBatch
 from tests.broker.batches import NOW_MS, make_batch

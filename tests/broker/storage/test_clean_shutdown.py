@@ -11,7 +11,6 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.log.log_checkpoint import LogCheckpoint, SegmentCheckpoint
-from aioproducer.broker.storage import stored_batches
 from aioproducer.broker.storage.clean_shutdown import (
     CLEAN_SHUTDOWN,
     read_clean_shutdown,
@@ -19,6 +18,7 @@ from aioproducer.broker.storage.clean_shutdown import (
     write_clean_shutdown,
 )
 from aioproducer.broker.storage.frames import Key, frame
+from aioproducer.broker.storage.segments import stored_batches
 from aioproducer.errors import DataDirectoryException
 from tests.broker.storage.faulty_files import Crash, FaultyFiles
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aioproducer.broker.storage.log_recovery import LogRecovery
-from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.storage.segments.log_recovery import LogRecovery
+from aioproducer.broker.storage.segments.stored_batches import StoredBatches
 from tests.broker.storage.__main__ import BEGIN, END, PAGE, crashes, of_corruptions, of_crashes, of_kills, with_figures
 from tests.broker.storage.corruptions import Corruptions, corruptions
 from tests.broker.storage.kills import Kills, kills

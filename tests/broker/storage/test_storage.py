@@ -21,8 +21,8 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.log.producer_state import ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.security.scram_credentials import ScramMechanism
 from aioproducer.broker.storage.files import OsFiles
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import DataDirectoryException, IllegalStateException, KafkaStorageException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

@@ -16,7 +16,7 @@ from aioproducer.broker.faults.faults import AppendFault, Faults
 from aioproducer.cli.byte_source import ByteSource
 from aioproducer.cli.commands import demo as demo_module
 from aioproducer.cli.commands.demo import FLIGHTS, Input
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.reader import PartitionReader, Record
 from aioproducer.records.record_batch import RecordBatch

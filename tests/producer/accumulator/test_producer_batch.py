@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.errors import IllegalStateException
-from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from tests.producer.standing_loop import NOW_MS, Loop, make_batch

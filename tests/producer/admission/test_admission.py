@@ -17,8 +17,8 @@ from aioproducer.errors import (
     RecordTooLargeException,
     SerializationException,
 )
-from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.exchange.split import split
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.parking.parked_record import ParkedRecord

@@ -20,7 +20,6 @@ from aioproducer import (
     ProducerRecord,
     TopicPartition,
 )
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     BufferExhaustedException,
     IllegalArgumentException,
@@ -34,6 +33,7 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortableException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, make_producer

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     InvalidRecordException,
     KafkaError,
@@ -16,10 +15,11 @@ from aioproducer.errors import (
     Outcome,
     TimeoutException,
 )
-from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.produce_result import FORWARDED
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import FORWARDED
 from aioproducer.records.compression import CompressionType
 from aioproducer.timing.time_slice import TIME_SLICE
 from aioproducer.types import LedgerEntry, TimestampType

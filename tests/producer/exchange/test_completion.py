@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.exchange.completion import APPENDED, MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide

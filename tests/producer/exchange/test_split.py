@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer import DeliveryError, KafkaProducer
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     InvalidRecordException,
     Outcome,
@@ -18,9 +17,10 @@ from aioproducer.errors import (
     RecordTooLargeException,
     TimeoutException,
 )
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.exchange.split import MOST_CUTS, cuts, may_split, split, target_size
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import RecordBatch

@@ -20,7 +20,6 @@ from aioproducer import (
     RecordMetadata,
     TopicPartition,
 )
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     BufferExhaustedException,
     ConfigException,
@@ -31,6 +30,7 @@ from aioproducer.errors import (
     TimeoutException,
     TopicAuthorizationException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.producer.parking.parking_lot import TRIAL
 from aioproducer.protocol.api_key import ApiKey

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.parking.held_delivery import HeldDelivery
 from tests.producer.standing_loop import CountingLot, Loop, succeed, waiting
 

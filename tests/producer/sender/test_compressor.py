@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TimeoutException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey

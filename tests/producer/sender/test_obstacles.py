@@ -10,7 +10,6 @@ import pytest
 
 from aioproducer import Explanation, KafkaProducer, Reason
 from aioproducer.configs.producer_config import producer_config
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     BufferExhaustedException,
     IllegalArgumentException,
@@ -19,9 +18,10 @@ from aioproducer.errors import (
     NetworkException,
     TimeoutException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.broker_link import LinkState
-from aioproducer.net.node_api_versions import NodeApiVersions
+from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.diagnosis.failure_log import FailureLog

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from aioproducer.configs.producer_config import producer_config
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ClusterAuthorizationException, InvalidRequestException, KafkaError, NetworkException
-from aioproducer.net.supervisor import Supervisor
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from aioproducer.tasks.supervisor import Supervisor
 
 GIVEN = InitProducerIdResponse(producer_id=7, producer_epoch=3)
 

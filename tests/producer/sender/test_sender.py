@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 
 from aioproducer import DeliveryError, KafkaProducer, Outcome, Reason, wait_all
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     BufferExhaustedException,
     ClusterAuthorizationException,
@@ -20,6 +19,7 @@ from aioproducer.errors import (
     TopicAuthorizationException,
     UnsupportedVersionException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch

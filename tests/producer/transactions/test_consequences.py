@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, ProducerFencedException, TimeoutException, error_for
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES, Consequence, consequence, named, worst
 from aioproducer.protocol.api_key import ApiKey
 

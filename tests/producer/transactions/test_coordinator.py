@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from aioproducer.configs.producer_config import producer_config
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, ProducerFencedException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.protocol.api_key import ApiKey

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from aioproducer import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     IllegalArgumentException,
     IllegalStateException,
@@ -16,6 +15,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     UnsupportedVersionException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, transactional
 from tests.producer.transactions.test_transaction_manager import goes_on

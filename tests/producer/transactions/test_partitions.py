@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TimeoutException, TransactionAbortableException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.producer.transactions.test_transaction_manager import goes_on, refused

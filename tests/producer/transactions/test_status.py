@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
@@ -11,6 +10,7 @@ from aioproducer.errors import (
     TransactionAbortedException,
     error_for,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.transactions.state import TransactionState as S
 from aioproducer.producer.transactions.status import TransactionStatus
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from aioproducer import KafkaProducer, TopicPartition
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
@@ -17,6 +16,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     TransactionalIdAuthorizationException,
 )
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, set_code, transactional

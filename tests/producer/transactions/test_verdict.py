@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, error_for
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.transactions.consequences import PARTS
 from aioproducer.producer.transactions.state import TRANSITIONS
 from aioproducer.producer.transactions.state import TransactionState as S

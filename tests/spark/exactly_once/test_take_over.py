@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import TimeoutException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.spark.exactly_once.decision import Decision
 from aioproducer.spark.exactly_once.ledger import open_drivers_ledger

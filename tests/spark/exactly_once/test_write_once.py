@@ -12,8 +12,8 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, ProducerFencedException, UnknownTopicOrPartitionException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.spark.exactly_once.ledger import open_drivers_ledger
 from aioproducer.spark.exactly_once.marker import MarkerMismatchException

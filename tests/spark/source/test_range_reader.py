@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import OffsetOutOfRangeException, UnknownTopicOrPartitionException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.spark.source.offset_plan import OffsetRange
 from aioproducer.testing.threaded_cluster import ThreadedCluster

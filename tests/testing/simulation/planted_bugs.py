@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net import link_task
 from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.connection import Connection
+from aioproducer.net.connection.connection import Connection
 from aioproducer.net.link_task import LinkTask
-from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.accumulator import producer_batch, sequences
 from aioproducer.producer.accumulator.batch_limits import BatchLimits
 from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
@@ -35,6 +34,7 @@ from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.sender import sender
 from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.producer.sender.sender import Sender
+from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.time_slice import TimeSlice
 
 from .circumstances import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aioproducer.errors import DeliveryError, KafkaError
-from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.testing.simulation.checks.transactions import Transaction
 from aioproducer.testing.simulation.trace import Trace

@@ -12,7 +12,7 @@ from typing import Any
 from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, ReceivedRequest, RequestFault, Topic
 from aioproducer.broker.log.producer_state import MAX_SEQUENCE
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import DescribeProducersResponse

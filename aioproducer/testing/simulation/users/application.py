@@ -17,7 +17,7 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortableException,
 )
-from aioproducer.producer.accumulator.wait_all import wait_all
+from aioproducer.producer.delivery.wait_all import wait_all
 from aioproducer.testing.simulation.checks.transactions import End, Life, Transaction
 from aioproducer.testing.simulation.faults.chaos import GROUPS
 from aioproducer.testing.simulation.scenario import TopicPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.accumulator.wait_all import wait_all
+from aioproducer.producer.delivery.wait_all import wait_all
 from aioproducer.testing.simulation.scenario import NEVER_CREATED, Ending, stream
 from aioproducer.testing.simulation.surroundings import Surroundings
 from aioproducer.testing.simulation.users.producers import Producers

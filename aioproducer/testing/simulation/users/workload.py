@@ -15,8 +15,8 @@ from aioproducer.errors import (
     ProducerFencedException,
     SerializationException,
 )
-from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.bulk.result import BulkResult
+from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.checks.ledger import Entry, Ledger
 from aioproducer.testing.simulation.checks.open_batches import check_open_batches

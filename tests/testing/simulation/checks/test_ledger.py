@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from aioproducer.errors import DeliveryError, Outcome, TimeoutException
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.testing.simulation.checks.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.trace import Trace
 

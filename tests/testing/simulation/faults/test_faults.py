@@ -11,8 +11,8 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import encode
 from aioproducer.protocol.headers import RequestHeader

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from aioproducer.errors import IllegalStateException, KafkaError, SerializationException, TimeoutException
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.bulk.result import BulkResult
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.checks.ledger import Ledger
 from aioproducer.testing.simulation.checks.violations import Violations

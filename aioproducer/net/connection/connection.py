@@ -1,0 +1,385 @@
+"""One TCP connection to a broker: requests out in order, answers back in the same order."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import struct
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Final, TypeVar, cast, final
+
+from mypy_extensions import i64
+
+from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
+from aioproducer.metrics.network_metrics import NodeMetrics
+from aioproducer.net.connection.in_flight_request import AT_ONCE, InFlightRequest, MessageRequest
+from aioproducer.protocol.api_keys import APIS, VERSIONS_RESPONSE
+from aioproducer.protocol.big_endian import int32_at
+from aioproducer.protocol.frame_reader import FrameReader
+from aioproducer.protocol.framing import RequestFrames
+from aioproducer.protocol.schema import Request, Response
+from aioproducer.timing.time_slice import TimeSlice
+
+R = TypeVar("R", bound=Response)
+
+_SIZE_BYTES: Final = 4
+"""In front of every frame."""
+
+_NO_LINGER: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+"""SO_LINGER: closing a socket drops what the kernel has not sent, and resets the connection."""
+
+
+@final
+class _Guard:
+    """For methods that the event loop calls: it would only log an unforeseen error, and waiters would never end."""
+
+    def __init__(self, on_crash: Callable[[BaseException], None]) -> None:
+        self._on_crash = on_crash
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is None or not isinstance(error, Exception):
+            return False
+        self._on_crash(error)
+        return True
+
+
+@final
+class Connection:
+    """Frames on a socket.
+
+    Any violation (a time-out, an answer out of turn, bytes that are no message) closes the connection, and every
+    request without an answer ends with NetworkException: whether the broker acted on it is not known.
+    ``on_closed(error)`` is called once, after that; ``on_room()`` when there may be room for a request and nothing else
+    reports it: a full socket takes bytes again, or a call was answered; ``on_throttled(milliseconds)`` when an answer
+    throttles the client; ``on_crash(error)`` with what a handler raised, which is a bug.
+    """
+
+    def __init__(
+        self,
+        peer: str,
+        *,
+        client_id: str,
+        request_timeout: float,
+        write_buffer: int,
+        on_closed: Callable[[Connection, KafkaError], None],
+        on_room: Callable[[], None],
+        on_throttled: Callable[[int], None],
+        on_crash: Callable[[BaseException], None],
+        metrics: NodeMetrics,
+    ) -> None:
+        self.peer = peer
+        self.request_timeout = request_timeout
+        self.in_flight: deque[InFlightRequest] = deque()
+        self.last_active = 0.0
+        self.answers = 0
+        self.writable = False
+        self._write_buffer = write_buffer
+        self._on_closed = on_closed
+        self._on_room = on_room
+        self._on_throttled = on_throttled
+        self._on_crash = on_crash
+        self._guard = _Guard(on_crash)
+        self._metrics = metrics
+        self._requests = RequestFrames(client_id)
+        self._frames = FrameReader(VERSIONS_RESPONSE, gathers=True, limit_of=self._largest_answer)
+        self._read: bytes | memoryview | None = None
+        """The large answer being read, which belongs to the oldest request."""
+        self._unread: deque[bytes | memoryview] = deque()
+        """Bytes that arrived with it. The socket is not read until they are."""
+        self._receiving = True
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._correlation_id: i64 = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._slice = TimeSlice(self._loop)
+        self._stuck_at: float = math.inf
+        """When a full socket counts as one that the broker does not read; requests without response (acks=0) wait for
+        it."""
+        self.error: KafkaError | None = None
+        """Why it is closed; None while it is open."""
+        self.unsettled = False
+        """Whether its end leaves the fate of a request open. Without responses the fate is never known."""
+        self._last_words: KafkaError | None = None
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        """Done when it is closed and the event loop has let go of the socket."""
+
+    def send(self, request: InFlightRequest, *, expect_response: bool = True) -> None:
+        """Writes a request and reports its end to it. A request without response has no end to report."""
+        transport = self._transport
+        if transport is None or self.error is not None or self._last_words is not None:
+            raise self.error or self._last_words or NetworkException(f"not connected to {self.peer}")
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        parts = request.body()
+        size = self._requests.frame(request.api_key, request.version, self._correlation_id, parts)
+        now = self.last_active = self._loop.time()
+        if expect_response:
+            request.correlation_id = self._correlation_id
+            request.sent_at = now
+            request.deadline = now + self.request_timeout
+            self.in_flight.append(request)
+            if self._timer is None:
+                self._timer = self._loop.call_at(request.deadline, self._check_timeout)
+        else:
+            self.unsettled = True
+        # In one go: each piece would wake the broker. A closing transport drops the write; `connection_lost` reports
+        # it.
+        if not transport.is_closing():
+            transport.writelines(parts)
+            if transport.get_write_buffer_size() > self._write_buffer and not transport.is_closing():
+                # writelines of asyncio in CPython 3.12 and early 3.13 forgets to call pause_writing; this does not.
+                transport.set_write_buffer_limits(high=self._write_buffer)
+        self._metrics.request_sent(size, now)
+
+    def call(self, request: Request, response_class: type[R], version: int) -> asyncio.Future[R]:
+        """Sends a request; the future is its answer, or what ended it."""
+        future: asyncio.Future[R] = self._loop.create_future()
+
+        def settle(response: R | None, error: KafkaError | None) -> None:
+            if not future.done():  # otherwise its caller was cancelled
+                if error is not None:
+                    future.set_exception(error)
+                else:
+                    assert isinstance(response, response_class)
+                    future.set_result(response)
+            if error is None:
+                self._on_room()
+
+        self.send(MessageRequest(request, version, settle))
+        return future
+
+    def close_when_answered(self, error: KafkaError) -> None:
+        """Takes no more requests, and closes when those under way have ended."""
+        self._last_words = error
+        if not self.in_flight:
+            self.close(error)
+
+    def close(self, error: KafkaError, *, graceful: bool = False) -> None:
+        """Ends the connection; everything still in flight ends with ``error`` as the reason.
+
+        What the socket has not taken is dropped, unless ``graceful``. While a request waits for its answer, what the
+        kernel has not sent is dropped, too: the request is sent again over another connection and must not reach the
+        broker twice. A connection without such a request may carry the last records of acks=0, which are never sent
+        again: the kernel sends them.
+        """
+        if self.error is not None:
+            return
+        self.error = error
+        self.writable = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport is None:
+            self.ended.set_result(None)
+        elif graceful:
+            self._transport.close()
+        elif self.in_flight:
+            _abort(self._transport)
+        else:
+            self._transport.abort()
+        self._read = None
+        self._unread.clear()
+        unanswered, self.in_flight = self.in_flight, deque()
+        self.unsettled |= len(unanswered) > 0
+        for request in unanswered:
+            lost = NetworkException(f"the connection to {self.peer} ended before {request.name} was answered: {error}")
+            lost.__cause__ = error
+            self._tell(request, lost)
+        self._on_closed(self, error)
+
+    def unsent(self) -> int:
+        """Bytes that the socket has not taken yet."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def abort(self) -> None:
+        """Lets go of the socket without waiting for what was written to leave it."""
+        if self._transport is not None:
+            _abort(self._transport)
+
+    def _tell(self, request: InFlightRequest, error: KafkaError | None) -> None:
+        try:
+            if error is None:
+                request.answered()
+            else:
+                request.failed(error)
+        except Exception as bug:
+            self._on_crash(bug)
+
+    def _check_timeout(self) -> None:
+        with self._guard:
+            # Answers come in order, so the oldest request is the only one that can be late.
+            self._timer = None
+            oldest = self.in_flight[0] if self.in_flight and self._read is None else None
+            due = self._stuck_at if oldest is None else min(oldest.deadline, self._stuck_at)
+            now = self._loop.time()
+            if due > now:
+                if due < math.inf:
+                    self._timer = self._loop.call_at(due, self._check_timeout)
+            elif oldest is not None and oldest.deadline <= now:
+                waited = f"{(now - oldest.sent_at) * 1000:.0f} ms (request.timeout.ms)"
+                self.close(TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited}"))
+            else:
+                self.close(self.stuck())
+
+    def stuck(self) -> TimeoutException:
+        """Why a connection is given up of which no byte has left for so long."""
+        allowed = f"{self.request_timeout * 1000:.0f} ms (request.timeout.ms)"
+        return TimeoutException(f"{self.peer} did not take what was sent to it within {allowed}")
+
+    # asyncio.BufferedProtocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        with self._guard:
+            # uvloop's transports only look like asyncio's, so there is no isinstance to ask.
+            transport = cast(asyncio.Transport, transport)
+            self._transport = transport
+            self._metrics.connected(self._loop.time())
+            if self.error is not None:  # given up before it was made
+                _abort(transport)
+                return
+            transport.set_write_buffer_limits(high=self._write_buffer)
+            self.writable = True
+            self.last_active = self._loop.time()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._frames.get_buffer(sizehint)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        with self._guard:
+            try:
+                frames = self._frames.buffer_updated(nbytes)
+                if self._frames.large is not None:
+                    self._received(self._frames.take_large())
+                for frame in frames:
+                    self._received(frame)
+            except (InvalidReceiveException, SchemaException) as error:
+                self.close(error)
+
+    def _largest_answer(self, number: int) -> int:
+        """The size limit of the frame that comes ``number`` frames after those not processed yet."""
+        place = number + len(self._unread) + (0 if self._read is None else 1)
+        if place >= len(self.in_flight):
+            return VERSIONS_RESPONSE  # no open request expects it
+        return APIS[self.in_flight[place].api_key].largest_response
+
+    def _received(self, frame: bytes | memoryview) -> None:
+        if self._read is not None:
+            self._unread.append(frame)
+        elif self.error is None:
+            self._answer(frame)
+
+    def _answer(self, frame: bytes | memoryview) -> None:
+        if not self.in_flight:
+            raise SchemaException(f"{self.peer} sent {len(frame)} bytes that answer no request")
+        request = self.in_flight[0]
+        if len(frame) < 4:
+            raise SchemaException(f"{self.peer} answered {request.name} with {len(frame)} bytes")
+        correlation_id = int32_at(bytes(frame[:4]), 0)
+        if correlation_id != request.correlation_id:
+            raise SchemaException(
+                f"{self.peer} answered request {correlation_id}; "
+                f"the next one due is {request.name} {request.correlation_id}"
+            )
+        if len(frame) > AT_ONCE and request.begin_reading(frame):
+            self._read = frame
+            self._receive(False)
+            self._loop.call_soon(self._read_on)
+        else:
+            self._take(request, frame, request.read(frame if isinstance(frame, bytes) else bytes(frame)))
+
+    def _read_on(self) -> None:
+        """Reads a large answer for a turn, and what came after it when that is done."""
+        with self._guard:
+            frame = self._read
+            if frame is None:
+                return  # closed meanwhile
+            request = self.in_flight[0]
+            self._slice.begin()
+            try:
+                throttle = request.read_on()
+                while throttle < 0:
+                    if self._slice.over():
+                        self._loop.call_soon(self._read_on)
+                        return
+                    throttle = request.read_on()
+                self._read = None
+                self._take(request, frame, throttle)
+                self._answer_rest()
+            except (InvalidReceiveException, SchemaException) as error:
+                self.close(error)
+
+    def _answer_rest(self) -> None:
+        """What came with a large answer, up to the next large one; then more may come."""
+        while self._unread:
+            self._answer(self._unread.popleft())
+            if self._read is not None:
+                return
+        if self.error is not None:
+            return
+        self._receive(True)
+        if self._timer is None and self.in_flight:
+            self._timer = self._loop.call_at(self.in_flight[0].deadline, self._check_timeout)
+
+    def _receive(self, receiving: bool) -> None:
+        """Whether the socket is read from."""
+        if self._transport is not None and receiving != self._receiving:
+            self._receiving = receiving
+            if receiving:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def _take(self, request: InFlightRequest, frame: bytes | memoryview, throttle: i64) -> None:
+        """The answer of the oldest request has been read."""
+        self.in_flight.popleft()
+        self.answers += 1
+        now = self.last_active = self._loop.time()
+        self._metrics.response_received(_SIZE_BYTES + len(frame), now)
+        if throttle > 0 and request.version >= APIS[request.api_key].client_throttles_from:
+            self._on_throttled(throttle)
+        self._tell(request, None)
+        if self._last_words is not None and not self.in_flight:
+            self.close(self._last_words)
+
+    def eof_received(self) -> bool:
+        with self._guard:
+            self.close(NetworkException(f"{self.peer} closed the connection"))
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        with self._guard:
+            error = NetworkException(f"the connection to {self.peer} was lost: {exc or 'closed'}")
+            error.__cause__ = exc
+            self.close(error)
+            self._metrics.disconnected(self._loop.time())
+            if not self.ended.done():
+                self.ended.set_result(None)
+
+    def pause_writing(self) -> None:
+        with self._guard:
+            self.writable = False
+            if self.error is None:  # otherwise no answer is due
+                self._stuck_at = self._loop.time() + self.request_timeout
+                if self._timer is None:
+                    self._timer = self._loop.call_at(self._stuck_at, self._check_timeout)
+
+    def resume_writing(self) -> None:
+        with self._guard:
+            self._stuck_at = math.inf
+            self.writable = self.error is None
+            self._on_room()
+
+
+def _abort(transport: asyncio.Transport) -> None:
+    opened = transport.get_extra_info("socket")
+    if opened is not None:
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        except OSError:
+            pass  # already closed
+    transport.abort()

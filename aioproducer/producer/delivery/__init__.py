@@ -1,0 +1,9 @@
+"""What a caller holds of a record: its delivery, a handle on the outcome of the record's batch.
+
+    delivery.py         one record's delivery
+    wait_all.py         many deliveries at once
+    produce_result.py   the outcome of a batch, which its deliveries point into
+    record_sizes.py     what of each record its metadata needs
+
+No module here imports asyncio.
+"""
