@@ -5,32 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import (
-    attacks,
-    audit,
-    back_pressure,
-    broker,
-    connections,
-    curves_command,
-    encode,
-    in_flight,
-    linger,
-    memory,
-    observability,
-    outage,
-    pipeline,
-    scale,
-    schemas,
-    services,
-    show,
-    spark,
-    stalls,
-    units,
-    window,
-)
-from benchmarks.arguments import parse_arguments
-from benchmarks.comparison import compare_or_say_why_not
-from benchmarks.works import WORKS
+from benchmarks.attacks import attacks
+from benchmarks.broker import broker, connections
+from benchmarks.comparison import curves_command, show
+from benchmarks.comparison.arguments import parse_arguments
+from benchmarks.comparison.comparison import compare_or_say_why_not
+from benchmarks.pipelining import in_flight, linger, pipeline, window
+from benchmarks.record_costs import encode, observability, schemas
+from benchmarks.services import services, units
+from benchmarks.spark import audit, spark
+from benchmarks.stress import back_pressure, memory, outage, scale, stalls
+from benchmarks.works.works import WORKS
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "attacks": attacks.main,

@@ -1,0 +1,1 @@
+"""What the embedded broker does and costs."""

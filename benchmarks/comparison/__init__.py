@@ -1,0 +1,1 @@
+"""aioproducer beside other producers."""

@@ -1,0 +1,1 @@
+"""What a record costs, part by part."""

@@ -1,0 +1,1 @@
+"""Services that produce, and their HTTP load."""

@@ -1,0 +1,1 @@
+"""The sink for Spark, and the audit."""

@@ -1,0 +1,1 @@
+"""A producer under stress."""

@@ -1,0 +1,1 @@
+"""What clients are given to do."""
