@@ -9,7 +9,7 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.harness.python_process import python_command
+from benchmarks.harness.processes import python_command
 from benchmarks.harness.usage import peak_rss_of
 
 _START = """

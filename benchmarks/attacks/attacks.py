@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import dataclasses
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.attacks.attack_list import ATTACKS, Attack
 from benchmarks.attacks.attacked_broker import attacked_broker
-from benchmarks.attacks.honest_client import HonestClient
-from benchmarks.attacks.topic_names import HONEST, HOSTILE, PARTITIONS
-from benchmarks.comparison.arguments import positive
+from benchmarks.attacks.attacker import Attacker, attacker
+from benchmarks.attacks.honest_client import HONEST, HonestClient
+from benchmarks.attacks.hostile_client import HOSTILE
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.python_process import python_command
-from benchmarks.harness.quantiles import quantiles
+from benchmarks.harness.statistics import quantiles
 
 P99_MS = 50.0
 """The 99th percentile of the honest client has to be below this."""
@@ -35,10 +34,10 @@ P99_MS = 50.0
 PEAK_MIB = 512.0
 """So much memory the broker may have at most."""
 
-_QUIET_RECORDS = 100
+HOSTILE_PARTITIONS = 200
+"""Partitions of the topic ``HOSTILE``."""
 
-_END = 10.0
-"""Seconds that the attacking process may take to end."""
+_QUIET_RECORDS = 100
 
 
 @dataclass(frozen=True)
@@ -92,41 +91,13 @@ class Report:
         return command.page(self.environment, self.tables(), self.problems())
 
 
-@contextlib.asynccontextmanager
-async def attacker(attack: Attack, port: int, seconds: float) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A hostile client that has prepared its attack; it keeps its connections until this is left."""
-    statement = "from benchmarks.attacks.attacker_process import main; main()"
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *python_command(statement, attack.name, str(port), str(seconds)), stdin=pipe, stdout=pipe
-    )
-    assert process.stdin is not None
-    try:
-        await _until(process, b"prepared\n")
-        yield process
-    finally:
-        process.stdin.close()
-        try:
-            async with asyncio.timeout(_END):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-
-
-async def _until(process: asyncio.subprocess.Process, line: bytes) -> None:
-    assert process.stdout is not None
-    if await process.stdout.readline() != line:
-        raise RuntimeError(f"the attack ended with status {await process.wait()}")
-
-
 async def attacked(attack: Attack, seconds: float) -> Attacked:
     """What the honest client and the broker notice of an attack."""
     with tempfile.TemporaryDirectory() as directory:
-        topics = ("--topic", f"{HOSTILE}:{PARTITIONS}", "--topic", f"{HONEST}:1")
+        topics = ("--topic", f"{HOSTILE}:{HOSTILE_PARTITIONS}", "--topic", f"{HONEST}:1")
         arguments = [argument.format(data=Path(directory, "data")) for argument in attack.arguments]
         async with attacked_broker([*topics, *arguments], attack.descriptors) as broker:
-            async with HonestClient(broker.port) as honest, attacker(attack, broker.port, seconds) as hostile:
+            async with HonestClient(broker.port) as honest, attacker(attack.name, broker.port, seconds) as hostile:
                 left = iter(range(_QUIET_RECORDS))
                 quiet = await honest.latencies(lambda: next(left, None) is not None)
                 beside = await _beside(honest, hostile)
@@ -140,16 +111,14 @@ async def attacked(attack: Attack, seconds: float) -> Attacked:
             )
 
 
-async def _beside(honest: HonestClient, hostile: asyncio.subprocess.Process) -> list[float]:
+async def _beside(honest: HonestClient, hostile: Attacker) -> list[float]:
     """The honest client's latencies from the begin of an attack to its end."""
-    assert hostile.stdin is not None
-    over = asyncio.create_task(_until(hostile, b"over\n"))
+    attack = asyncio.create_task(hostile.attack())
     try:
-        hostile.stdin.write(b"begin\n")
-        found = await honest.latencies(lambda: not over.done())
-        await over
+        found = await honest.latencies(lambda: not attack.done())
+        await attack
     finally:
-        over.cancel()
+        attack.cancel()
     return found
 
 

@@ -13,9 +13,11 @@ from aioproducer.protocol.framing import decode_response, encode_request
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.schema import Request
-from benchmarks.attacks.topic_names import HONEST
 from benchmarks.harness.produce_frame import VERSION as PRODUCE_VERSION
 from benchmarks.harness.produce_frame import produce_frame
+
+HONEST = "honest"
+"""The topic whose partition 0 it uses. Hostile clients may fetch it, too."""
 
 EVERY = 0.01
 """Seconds from one record to the next."""

@@ -15,6 +15,9 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.protocol.schema import Request
 from benchmarks.harness.produce_frame import VERSION as PRODUCE_VERSION
 
+HOSTILE = "hostile"
+"""The topic that attacks write to, and the name of their groups and transactions."""
+
 _TIMEOUT = 120.0
 """Seconds that an answer may take. A broker that needs longer has been stopped."""
 

@@ -14,19 +14,19 @@ import asyncio
 import dataclasses
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from benchmarks.broker.start import Start, start
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
-from benchmarks.harness.broker_process import broker_process
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.python_process import python_command
-from benchmarks.harness.ratios import Spread, ratios
+from benchmarks.harness.processes import broker_process, python_command
+from benchmarks.harness.runtime import loop_factory
+from benchmarks.harness.statistics import Spread, ratios
 
 AT_LEAST = 0.9
 """What the embedded broker has to reach of the mock cluster's records per second."""
@@ -117,22 +117,22 @@ class Report:
         return command.page(self.environment, self.tables())
 
 
-async def serve() -> None:
+def serve(loop: str) -> None:
     """Prints the address, and ends with the standard input."""
     from aioproducer.broker import EmbeddedCluster
 
-    async with EmbeddedCluster(configs={"num.partitions": PARTITIONS, "log.retention.bytes": 256 << 20}) as cluster:
-        print(cluster.bootstrap_servers, flush=True)
-        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    async def run() -> None:
+        async with EmbeddedCluster(configs={"num.partitions": PARTITIONS, "log.retention.bytes": 256 << 20}) as cluster:
+            print(cluster.bootstrap_servers, flush=True)
+            await asyncio.to_thread(sys.stdin.read)
+
+    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+        runner.run(run())
 
 
-@asynccontextmanager
-async def embedded(loop: str) -> AsyncIterator[str]:
-    runner = f"asyncio.Runner(loop_factory={'None' if loop == 'asyncio' else 'uvloop.new_event_loop'})"
-    imports = "import asyncio" if loop == "asyncio" else "import asyncio, uvloop"
-    start = f"{imports}; from benchmarks.broker.broker import serve\nwith {runner} as runner: runner.run(serve())"
-    async with broker_process(f"exec({start!r})") as servers:
-        yield servers
+def embedded(loop: str) -> AbstractAsyncContextManager[str]:
+    """The embedded broker in a process of its own; yields its bootstrap server."""
+    return broker_process("from benchmarks.broker.broker import serve; serve(sys.argv[1])", loop)
 
 
 async def produce(servers: str | None, records: int, size: int) -> float:

@@ -21,15 +21,14 @@ from pathlib import Path
 
 from benchmarks.broker.connection_storm import PER_S
 from benchmarks.broker.connections_broker import QUOTA, TOPIC
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
-from benchmarks.harness.broker_process import broker_process
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
+from benchmarks.harness.processes import broker_process, python_command
 from benchmarks.harness.produce_frame import produce_frame
-from benchmarks.harness.python_process import python_command
-from benchmarks.harness.quantiles import quantiles
+from benchmarks.harness.statistics import quantiles
 
 IDLE, BUSY = 2_000, 100
 REQUESTS = 500

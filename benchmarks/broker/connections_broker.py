@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from aioproducer.broker import EmbeddedCluster
 from benchmarks.broker.connection_storm import STORMY
-from benchmarks.comparison.worker import loop_factory
+from benchmarks.harness.runtime import loop_factory
 
 TOPIC = "t"
 QUOTA = 10

@@ -1,4 +1,4 @@
-"""The load of ``python -m benchmarks broker``, each in a process of its own; answers are JSON."""
+"""The loads of ``python -m benchmarks broker``, each in a process of its own. Each prints its figures as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.harness.quantiles import quantiles
+from benchmarks.harness.runtime import loop_factory
+from benchmarks.harness.statistics import quantiles
 
 TOPIC = "load"
 POLL_EVERY = 1_000
@@ -47,12 +48,7 @@ def produce(arguments: Sequence[str]) -> None:
 def latency(arguments: Sequence[str]) -> None:
     """Prints p50, p99 and the most of small Produce requests in milliseconds."""
     servers, requests, per_s, loop = arguments[0], int(arguments[1]), int(arguments[2]), arguments[3]
-    factory = None
-    if loop != "asyncio":
-        import uvloop
-
-        factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
+    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
         figures = quantiles(runner.run(_paced(servers, requests, per_s)))
     print(json.dumps([1000 * figures[name] for name in ("p50", "p99", "max")]))
 
@@ -61,12 +57,7 @@ async def _paced(servers: str, requests: int, per_s: int) -> list[float]:
     """Seconds from when each request was due until its answer had come."""
     from aioproducer.protocol.framing import encode_request
     from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-    from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-    from aioproducer.records.record_batch_header import encode_batch_header
-    from aioproducer.records.record_writer import RecordWriter
-
-    def frame(request: Any, version: int, correlation_id: int) -> bytes:
-        return b"".join(encode_request(request, version=version, correlation_id=correlation_id, client_id="paced"))
+    from benchmarks.harness.produce_frame import produce_frame
 
     host, _, port = servers.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -74,16 +65,10 @@ async def _paced(servers: str, requests: int, per_s: int) -> list[float]:
     async def answer() -> bytes:
         return await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
 
-    writer.write(frame(MetadataRequest([MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=True), 4, 0))
+    creating = MetadataRequest([MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=True)
+    writer.writelines(encode_request(creating, version=4, correlation_id=0, client_id="paced"))
     await answer()
-    record = RecordWriter()
-    record.append(0, 0, None, bytes(100), None)
-    body, now = record.freeze(), int(time.time() * 1000)
-    batch = encode_batch_header(body, count=1, base_timestamp=now, max_timestamp=now) + body
-    request = ProduceRequest(
-        acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(TOPIC, partition_data=[PartitionProduceData(0, batch)])]
-    )
-    frames = [frame(request, 9, number) for number in range(requests)]
+    frame = produce_frame(TOPIC, bytes(100), acks=-1)
     due = time.perf_counter() + 0.1
     latencies: list[float] = []
 
@@ -93,11 +78,11 @@ async def _paced(servers: str, requests: int, per_s: int) -> list[float]:
             latencies.append(time.perf_counter() - (due + number / per_s))
 
     receiving = asyncio.ensure_future(receive())
-    for number, one in enumerate(frames):
+    for number in range(requests):
         wait = due + number / per_s - time.perf_counter()
         if wait > 0:
             await asyncio.sleep(wait)
-        writer.write(one)
+        writer.write(frame)
     await receiving
     writer.close()
     return latencies

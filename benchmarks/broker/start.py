@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from benchmarks.harness.python_process import python_command
+from benchmarks.harness.processes import python_command
 from benchmarks.harness.usage import peak_rss_of
 
 

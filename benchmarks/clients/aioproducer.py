@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from aioproducer import Delivery, KafkaProducer, wait_all
 from benchmarks.clients.client import Latencies, Missing, PythonClient
-from benchmarks.harness import collector
 from benchmarks.harness.environment import aioproducer_build, is_compiled
+from benchmarks.harness.runtime import tune_collector
 from benchmarks.works import ways
 from benchmarks.works.run import Run
 from benchmarks.works.works import PACED, STREAM, TASKS, Work
@@ -109,7 +109,7 @@ class Tuned(Aioproducer):
 
     async def start(self) -> None:
         await super().start()
-        collector.tuned()
+        tune_collector()
 
 
 class Pure(Aioproducer):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from benchmarks.harness.heartbeat import Heartbeat
-from benchmarks.harness.quantiles import quantiles
+from benchmarks.harness.statistics import quantiles
 from benchmarks.harness.usage import cpu_seconds, peak_rss
 from benchmarks.works import ways
 from benchmarks.works.payload import Payload

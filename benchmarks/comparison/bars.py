@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from aioproducer.svg import BOTTOM, COLORS, GRID, HEIGHT, TOP, WIDTH, line, text
-from benchmarks.harness.ratios import Spread
+from benchmarks.harness.statistics import Spread
 
 NAMES = 150
 """Pixels for the names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from benchmarks.comparison.figures import FIGURES, RATIOS, Figure
-from benchmarks.harness.ratios import Spread, ratios
+from benchmarks.harness.statistics import Spread, ratios
 from benchmarks.works.run import Measurement
 from benchmarks.works.works import Work
 

@@ -18,8 +18,10 @@ from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.report import Report
 from benchmarks.comparison.runner import Runner
 from benchmarks.comparison.worker_process import describe
-from benchmarks.harness.environment import Environment, best_loop
+from benchmarks.harness.command import say
+from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
+from benchmarks.harness.runtime import best_loop
 from benchmarks.harness.usage import cpu_seconds_of
 from benchmarks.works.run import Description
 from benchmarks.works.works import Work
@@ -33,10 +35,10 @@ Kept = Callable[[Report], object]
 """Told after each run what there is so far."""
 
 
-def compare_or_say_why_not(options: Namespace, works: Iterable[Work], kept: Kept) -> Report | None:
-    """``compare`` from a command line, with a line on standard error about each run; None if nothing was measured.
+def compare_or_explain(options: Namespace, works: Iterable[Work], kept: Kept) -> Report | None:
+    """Compares as a command: standard error has a line about each run, or the reason why nothing was measured (None).
 
-    Whoever interrupts it gets what there is.
+    An interrupted comparison returns what there is.
     """
     latest: Report | None = None
 
@@ -46,19 +48,15 @@ def compare_or_say_why_not(options: Namespace, works: Iterable[Work], kept: Kept
         kept(report)
 
     try:
-        return asyncio.run(_until_terminated(compare(options, works, _say, keep)))
+        return asyncio.run(_until_terminated(compare(options, works, say, keep)))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        _say("Interrupted.")
+        say("Interrupted.")
         return latest
     except (KafkaFailed, KafkaUnavailable) as error:
         print(f"{error}\nWith --bootstrap-server an existing cluster will do.", file=sys.stderr)
     except NoClients as error:
         print(f"There is nothing to measure: {error}", file=sys.stderr)
     return None
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 async def _until_terminated(measuring: Coroutine[Any, Any, Report]) -> Report:
@@ -72,7 +70,7 @@ async def _until_terminated(measuring: Coroutine[Any, Any, Report]) -> Report:
 async def compare(
     options: Namespace, works: Iterable[Work], progress: Callable[[str], object], kept: Kept = lambda report: None
 ) -> Report:
-    """``options`` are those of ``arguments.add_options``; ``progress`` gets a line for every run.
+    """``options`` are those of the commands; ``progress`` gets a line for every run.
 
     Raises KafkaUnavailable or KafkaFailed when there is to be a Kafka and cannot be, and NoClients.
     """

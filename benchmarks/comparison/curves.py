@@ -16,7 +16,7 @@ from benchmarks.comparison.case import Case
 from benchmarks.comparison.figures import FIGURES
 from benchmarks.comparison.report import NOTHING, Report, markdown_table
 from benchmarks.harness.plot import Chart, Series
-from benchmarks.harness.ratios import Spread
+from benchmarks.harness.statistics import Spread
 from benchmarks.works.curve_works import AXES, Axis
 
 COST = FIGURES["cpu"]

@@ -12,7 +12,7 @@ from benchmarks.comparison.case import Case, Done, Summary
 from benchmarks.comparison.figures import FIGURES, RATIOS, Figure
 from benchmarks.comparison.targets import TARGETS, Verdict, judge
 from benchmarks.harness.environment import Environment
-from benchmarks.harness.ratios import Spread
+from benchmarks.harness.statistics import Spread
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import Work
 

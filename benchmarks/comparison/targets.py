@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.comparison.case import Case
 from benchmarks.comparison.figures import FIGURES
-from benchmarks.harness.ratios import Spread
+from benchmarks.harness.statistics import Spread
 
 
 @dataclass(frozen=True)

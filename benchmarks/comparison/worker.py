@@ -7,13 +7,12 @@ run RUN               a Measurement; RUN is JSON
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 
 from benchmarks.clients import load_client
 from benchmarks.clients.client import Missing
+from benchmarks.harness.runtime import loop_factory
 from benchmarks.works.curve_works import CURVE_WORKS
 from benchmarks.works.run import Description, Measurement, Run
 from benchmarks.works.works import WORKS
@@ -40,11 +39,3 @@ def describe(name: str) -> Description:
     every = (*WORKS.values(), *CURVE_WORKS.values())
     works = [work.name for work in every if client.can(work) and (not work.clients or name in work.clients)]
     return Description(name, about, works, client.idempotent, client.share)
-
-
-def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """None is asyncio's own."""
-    if name == "asyncio":
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module(name).new_event_loop
-    return factory

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarks.clients import PURE
-from benchmarks.harness.python_process import python_command
+from benchmarks.harness.processes import python_command
 from benchmarks.works.run import Description, Measurement, Run
 
 _START = "from benchmarks.comparison.worker import main; main(sys.argv[1:])"

@@ -1,22 +1,24 @@
-"""Shared by the commands that measure aioproducer alone: two options, and the start and end of a run."""
+"""What the commands of ``python -m benchmarks`` share: options, progress, the report and the exit status."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import Field, asdict
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
-from benchmarks.comparison.worker import loop_factory
 from benchmarks.harness import results
-from benchmarks.harness.environment import Environment, best_loop
+from benchmarks.harness.environment import Environment
+from benchmarks.harness.runtime import best_loop, loop_factory
 
 
 class Report(Protocol):
-    """A dataclass: what came of all rounds."""
+    """A dataclass with the figures of all rounds."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -26,7 +28,7 @@ class Report(Protocol):
 
 
 class Verdict(NamedTuple):
-    """Something that is to be shown, what was measured of it, and whether that is enough."""
+    """A target, what was measured of it, and whether that meets it."""
 
     target: str
     measured: str
@@ -44,7 +46,7 @@ class Verdict(NamedTuple):
 
 
 def page(environment: Environment, tables: Sequence[str], problems: Sequence[str] = ()) -> str:
-    """What a command prints, as Markdown: where it measured, what came of it, and what was not as it should be."""
+    """What a command prints, as Markdown: the environment, the tables, and the problems if there are any."""
     lines = [*(f"- {name}: {value}" for name, value in environment.lines()), "", *tables]
     if problems:
         lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
@@ -76,6 +78,18 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
 def say(line: str) -> None:
     """How a command reports its progress."""
     print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def quiet(name: str = "aioproducer") -> Iterator[None]:
+    """Loggers of that name and below log only what is critical: for benchmarks whose brokers fail on purpose."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def report(

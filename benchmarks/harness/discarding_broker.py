@@ -25,7 +25,7 @@ from aioproducer.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from benchmarks.harness.broker_process import broker_process
+from benchmarks.harness.processes import broker_process
 
 REACHED, UNREACHED = "reached", "unreached"
 

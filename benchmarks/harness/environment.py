@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import re
@@ -14,11 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from aioproducer.producer.accumulator import record_accumulator
-
-
-def best_loop() -> str:
-    """uvloop where it is installed, else asyncio's own."""
-    return "asyncio" if importlib.util.find_spec("uvloop") is None else "uvloop"
 
 
 def is_compiled() -> bool:

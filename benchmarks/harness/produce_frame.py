@@ -21,4 +21,4 @@ def produce_frame(topic: str, value: bytes, *, acks: int = 1) -> bytes:
     batch = encode_batch_header(body, count=1, base_timestamp=now, max_timestamp=now)
     data = [TopicProduceData(topic, partition_data=[PartitionProduceData(0, [batch, body])])]
     request = ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=data)
-    return b"".join(encode_request(request, version=VERSION, correlation_id=1, client_id="busy"))
+    return b"".join(encode_request(request, version=VERSION, correlation_id=1, client_id="benchmark"))

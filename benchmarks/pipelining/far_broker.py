@@ -19,7 +19,7 @@ from statistics import median
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.slow_line import SlowLine
-from benchmarks.harness.broker_process import broker_process
+from benchmarks.harness.processes import broker_process
 
 TOPIC = "far"
 PINGS = 10

@@ -8,23 +8,28 @@ Kafka's producer, with Kafka's broker, on another machine: only ratios can be co
 from __future__ import annotations
 
 import argparse
+import asyncio
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from statistics import mean, median
 
 from aioproducer import Delivery, KafkaProducer
-from benchmarks.comparison.arguments import positive
+from aioproducer.broker import EmbeddedCluster
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.ratios import Spread
-from benchmarks.pipelining.near_broker import TOPIC, near_broker
+from benchmarks.harness.processes import broker_process
+from benchmarks.harness.statistics import Spread
 
 KIP_RECORDS_PER_S = {1: 198562.4, 5: 285087.1, 10: 307238.5}
 """The KIP's second table, by requests in flight."""
 
+TOPIC = "near"
 VALUE = bytes(1000)
 TRANSACTION_S = 3.0
 """The tool's default: after so long a transaction is committed, and the next one begins."""
@@ -43,6 +48,27 @@ class Run:
     records_per_s: float
     average_ms: float
     p99_ms: float
+
+
+def near_broker(window: int) -> AbstractAsyncContextManager[str]:
+    """The embedded broker in a process of its own; yields its bootstrap server.
+
+    ``TOPIC`` has one partition, for which the broker announces this window (KIP-1269: at least 5).
+    """
+    statement = "from benchmarks.pipelining.in_flight import serve_near; serve_near(int(sys.argv[1]))"
+    return broker_process(statement, str(window))
+
+
+def serve_near(window: int) -> None:
+    """Prints the address, and ends with the standard input."""
+
+    async def serve() -> None:
+        async with EmbeddedCluster() as cluster:
+            cluster.create_topic(TOPIC, configs={"producer.state.batches.to.retain": max(window, 5)})
+            print(cluster.bootstrap_servers, flush=True)
+            await asyncio.to_thread(sys.stdin.read)
+
+    asyncio.run(serve())
 
 
 async def measure(in_flight: int, round_: int, records: int) -> Run:

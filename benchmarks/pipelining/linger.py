@@ -20,11 +20,11 @@ from typing import Any
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
-from benchmarks.comparison.arguments import numbers, positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import numbers, positive
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.ratios import Spread
+from benchmarks.harness.statistics import Spread
 from benchmarks.harness.usage import cpu_seconds_of
 from benchmarks.pipelining.far_broker import TOPIC, far_broker
 

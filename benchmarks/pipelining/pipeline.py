@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from aioproducer.svg import svg
-from benchmarks.comparison.arguments import numbers, positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import numbers, positive
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
 from benchmarks.harness.plot import Chart, Series

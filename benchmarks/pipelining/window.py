@@ -20,8 +20,8 @@ from statistics import median
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.svg import svg
-from benchmarks.comparison.arguments import numbers, positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import numbers, positive
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
 from benchmarks.harness.plot import Chart, Series

@@ -23,8 +23,8 @@ from aioproducer.producer.accumulator.record_accumulator import RecordAccumulato
 from aioproducer.producer.bulk.columns import Columns
 from aioproducer.producer.bulk.table_columns import TableColumns
 from aioproducer.producer.bulk.tally import BulkTally
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu

@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any
 
 from aioproducer import KafkaProducer, ProducerInterceptor
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.discarding_broker import REACHED, discarding_broker
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.ratios import Spread
+from benchmarks.harness.statistics import Spread
 
 VALUE = bytes(100)
 PARTITIONS = 6

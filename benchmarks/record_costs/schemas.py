@@ -25,8 +25,8 @@ from aioproducer.schema_registry import (
     RegisteredSchema,
     Schema,
 )
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu

@@ -1,4 +1,4 @@
-"""A FastAPI service that is the same on each client of ``service_clients.py`` and ``unit_clients.py``: POST /orders is
+"""A FastAPI service that is the same on each client of ``clients.py`` and ``unit_clients.py``: POST /orders is
 answered when a record for the order, and one for each of its lines, are acknowledged."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.requests import Request
 from pydantic import BaseModel
 
-from benchmarks.harness.collector import COLLECTORS
+from benchmarks.harness.runtime import COLLECTORS
 from benchmarks.services.clients import CLIENTS, Send
 from benchmarks.services.http_load import HOST
 from benchmarks.services.unit_clients import UNIT_CLIENTS, UnitsSend

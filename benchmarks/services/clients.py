@@ -1,4 +1,4 @@
-"""The clients that the service of ``service_app.py`` runs on, each as a function that sends a record.
+"""The clients that the service of ``app.py`` runs on, each as a function that sends a record.
 
 All of them are idempotent, wait for all replicas and 5 ms for more records, as is Kafka's default.
 """

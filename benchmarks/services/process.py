@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import aioproducer
-from benchmarks.harness.python_process import python_command
+from benchmarks.harness.processes import python_command
 from benchmarks.harness.usage import cpu_seconds_of
 from benchmarks.services.http_load import HOST
 
@@ -118,6 +118,6 @@ def aiohttp_events(port: int) -> list[str]:
 
 
 def service_on(client: str, port: int, servers: str, collector: str) -> list[str]:
-    """The command of ``service_app.py`` on a client of ``service_clients.py``."""
+    """The command of ``app.py`` on a client of ``clients.py``."""
     statement = "from benchmarks.services.app import main; main(*sys.argv[1:])"
     return python_command(statement, client, str(port), servers, collector)

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
-from benchmarks.comparison.arguments import list_of, numbers, positive, some_of
 from benchmarks.harness import command
-from benchmarks.harness.collector import COLLECTORS
+from benchmarks.harness.arguments import list_of, numbers, positive, some_of
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
+from benchmarks.harness.runtime import COLLECTORS
 from benchmarks.services.callgrind import CallgrindFailed
 from benchmarks.services.clients import CLIENTS, TOPIC
 from benchmarks.services.instructions import Instructions, count_all

@@ -12,8 +12,7 @@ from functools import partial
 from statistics import median
 
 from benchmarks.harness.command import Verdict
-from benchmarks.harness.quantiles import quantiles
-from benchmarks.harness.ratios import Spread, ratios
+from benchmarks.harness.statistics import Spread, quantiles, ratios
 from benchmarks.services.clients import CLIENTS, FLOOR, REFERENCE
 from benchmarks.services.http_load import HttpLoad
 from benchmarks.services.process import ServiceFailed, free_port, service, service_on

@@ -1,4 +1,4 @@
-"""Ways in which the service of ``service_app.py`` writes each request to two topics: as a unit, in a transaction of its
+"""Ways in which the service of ``app.py`` writes each request to two topics: as a unit, in a transaction of its
 own behind a lock, and without transactions.
 
 All of them wait for all replicas, and 5 ms for more records.

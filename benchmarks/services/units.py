@@ -17,12 +17,12 @@ from statistics import median
 
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
-from benchmarks.comparison.arguments import list_of, positive, some_of
 from benchmarks.harness import command
+from benchmarks.harness.arguments import list_of, positive, some_of
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.ratios import Spread, ratios
+from benchmarks.harness.statistics import Spread, ratios
 from benchmarks.services.clients import TOPIC
 from benchmarks.services.http_load import HOST
 from benchmarks.services.process import ServiceFailed

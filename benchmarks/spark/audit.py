@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.python_process import python_command
+from benchmarks.harness.processes import python_command
 from benchmarks.harness.usage import cpu_seconds_of, processes_of
 
 _LOOK_EVERY = 0.5

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaUnavailable
 from aioproducer.testing.kafka.kafka_libs import fetch_spark_connector
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from aioproducer import KafkaProducer
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.discarding_broker import REACHED, UNREACHED, discarding_broker
 from benchmarks.harness.environment import Environment
-from benchmarks.harness.python_process import python_command
+from benchmarks.harness.processes import python_command
 
 MIB = 1 << 20
 STATUS = Path("/proc/self/status")

@@ -30,8 +30,8 @@ from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking.parking_lot import TRIAL, ParkingLot
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.types import ProducerRecord
-from benchmarks.comparison.arguments import positive
-from benchmarks.harness.quiet import quiet
+from benchmarks.harness.arguments import positive
+from benchmarks.harness.command import quiet
 from benchmarks.stress.producer_parts import parts_of
 
 MIB = 1 << 20

@@ -23,8 +23,8 @@ from typing import Any
 from aioproducer import Delivery, KafkaProducer, ProducerRecord, wait_all
 from aioproducer.testing.delivered import delivery_problems
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
-from benchmarks.comparison.arguments import positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
 

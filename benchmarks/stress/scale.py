@@ -18,8 +18,8 @@ from statistics import median
 from typing import Any
 
 from aioproducer import KafkaProducer
-from benchmarks.comparison.arguments import numbers, positive
 from benchmarks.harness import command
+from benchmarks.harness.arguments import numbers, positive
 from benchmarks.harness.discarding_broker import REACHED, UNREACHED, discarding_broker
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.heartbeat import Heartbeat

@@ -13,13 +13,12 @@ from aioproducer.errors import CorruptRecordException
 from aioproducer.records.compression import CompressionType, decompress
 from aioproducer.records.record_batch import RecordBatch
 from benchmarks.__main__ import main
-from benchmarks.attacks import attacks, hostile_batches, wide_attacks
+from benchmarks.attacks import attacks, hostile_batches, steps
 from benchmarks.attacks.attack_list import ATTACKS, Attack
 from benchmarks.attacks.attacked_broker import attacked_broker
 from benchmarks.attacks.attacks import P99_MS, PEAK_MIB, Attacked, Report, attacked
-from benchmarks.attacks.honest_client import HonestClient
-from benchmarks.attacks.hostile_client import HostileClient
-from benchmarks.attacks.topic_names import HONEST, HOSTILE
+from benchmarks.attacks.honest_client import HONEST, HonestClient
+from benchmarks.attacks.hostile_client import HOSTILE, HostileClient
 from benchmarks.harness.environment import Environment
 
 ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
@@ -108,7 +107,7 @@ QUICK = (
 @pytest.mark.parametrize("name", QUICK)
 async def test_attacks_do_what_they_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its answers, or it raises."""
-    monkeypatch.setattr(wide_attacks, "_PARTITIONS", range(20))
+    monkeypatch.setattr(steps, "WIDE_PARTITIONS", range(20))
     async with EmbeddedCluster() as cluster:
         cluster.create_topic(HONEST)
         cluster.create_topic(HOSTILE)

@@ -12,13 +12,13 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from benchmarks.clients import CLIENTS
-from benchmarks.comparison.arguments import parse_arguments
+from benchmarks.comparison.commands import parse_compare
 from benchmarks.comparison.comparison import compare
 from benchmarks.comparison.worker_process import describe
 from benchmarks.harness import results
 from benchmarks.harness.heartbeat import INTERVAL, Heartbeat
-from benchmarks.harness.python_process import python_command
-from benchmarks.harness.quantiles import quantiles
+from benchmarks.harness.processes import python_command
+from benchmarks.harness.statistics import quantiles
 from benchmarks.works import ways
 from benchmarks.works.curve_works import CURVE_WORKS
 from benchmarks.works.payload import FLIGHTS, HEADERS, TURN, Payload, write_payload
@@ -37,7 +37,7 @@ async def test_a_client_does_its_works(name: str) -> None:
     async with EmbeddedCluster() as cluster:
         arguments = ["--bootstrap-server", cluster.bootstrap_servers, "--rounds=1", "--records=300", "--clients", name]
         works = [work for name, work in {**WORKS, **CURVE_WORKS}.items() if name in DIFFERENT and name in client.works]
-        report = await compare(parse_arguments(arguments), works, lambda line: None)
+        report = await compare(parse_compare(arguments), works, lambda line: None)
     assert report.problems() == []
     for case in report.cases:
         # Nobody but confluent-kafka sets the pace.

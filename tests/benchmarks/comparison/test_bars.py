@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 from aioproducer.svg import WIDTH, svg
 from benchmarks.comparison.bars import NAMES, Bars
-from benchmarks.harness.ratios import Spread
+from benchmarks.harness.statistics import Spread
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -19,8 +19,8 @@ from benchmarks.__main__ import main
 from benchmarks.clients import CLIENTS
 from benchmarks.comparison import comparison
 from benchmarks.comparison import runner as runner_module
-from benchmarks.comparison.arguments import parse_arguments
 from benchmarks.comparison.case import Case, Done
+from benchmarks.comparison.commands import parse_compare
 from benchmarks.comparison.comparison import Kept, NoClients
 from benchmarks.comparison.report import Report
 from benchmarks.comparison.runner import Runner
@@ -28,7 +28,7 @@ from benchmarks.comparison.worker import main as worker_main
 from benchmarks.comparison.worker_process import WorkerFailed, describe, measure
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.ratios import Spread, ratios
+from benchmarks.harness.statistics import Spread, ratios
 from benchmarks.harness.usage import cpu_seconds_of
 from benchmarks.works.curve_works import CURVE_WORKS
 from benchmarks.works.run import Description, Measurement, Run
@@ -187,7 +187,7 @@ def test_cpu_time_of_others_is_a_share() -> None:
 
 
 def test_defaults() -> None:
-    options = parse_arguments([])
+    options = parse_compare([])
     assert options.rounds == 5
     assert options.clients == list(CLIENTS)
     assert options.works == list(WORKS)
@@ -196,17 +196,17 @@ def test_defaults() -> None:
 
 
 def test_choices() -> None:
-    options = parse_arguments(["--clients", "aiokafka,aioproducer", "--works=tasks-100", "--quick"])
+    options = parse_compare(["--clients", "aiokafka,aioproducer", "--works=tasks-100", "--quick"])
     assert options.clients == ["aiokafka", "aioproducer"]
     assert options.works == ["tasks-100"]
     assert options.quick
 
 
 def test_quick_is_a_part_once() -> None:
-    options = parse_arguments(["--quick"])
+    options = parse_compare(["--quick"])
     assert options.rounds == 1
     assert set(options.works) < set(WORKS)
-    assert parse_arguments(["--quick", "--rounds=3", "--works=lz4"]).rounds == 3
+    assert parse_compare(["--quick", "--rounds=3", "--works=lz4"]).rounds == 3
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_quick_is_a_part_once() -> None:
 )
 def test_nonsense_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
-        parse_arguments(arguments)
+        parse_compare(arguments)
     assert exit_.value.code == 2
     assert arguments[0] in capsys.readouterr().err
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.comparison.case import Case, Done
+from benchmarks.comparison.commands import parse_curves
 from benchmarks.comparison.curves import Curves, exponent
-from benchmarks.comparison.curves_command import parse_arguments
 from benchmarks.comparison.report import Report
 from benchmarks.harness.environment import Environment
 from benchmarks.works.curve_works import AXES, Axis
@@ -81,10 +81,10 @@ def test_ranges() -> None:
 
 
 def test_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    options = parse_arguments(["--axes", "topics,senders"])
+    options = parse_curves(["--axes", "topics,senders"])
     assert (options.axes, options.rounds) == (["topics", "senders"], 3)
-    assert parse_arguments(["--quick"]).rounds == 1
+    assert parse_curves(["--quick"]).rounds == 1
     with pytest.raises(SystemExit) as exit_:
-        parse_arguments(["--axes", "pigeons"])
+        parse_curves(["--axes", "pigeons"])
     assert exit_.value.code == 2
     assert "'pigeons' is none of record-size" in capsys.readouterr().err

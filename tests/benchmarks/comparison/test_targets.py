@@ -8,7 +8,7 @@ from benchmarks.clients import CLIENTS
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.figures import FIGURES
 from benchmarks.comparison.targets import TARGETS, Target, judge
-from benchmarks.harness.ratios import Spread
+from benchmarks.harness.statistics import Spread
 from benchmarks.works.run import Measurement
 from benchmarks.works.works import WORKS
 

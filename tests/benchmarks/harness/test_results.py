@@ -13,9 +13,9 @@ from benchmarks.__main__ import main
 from benchmarks.broker import broker, connections
 from benchmarks.broker.start import Start
 from benchmarks.comparison.case import Case, Done
+from benchmarks.comparison.commands import keep, load
 from benchmarks.comparison.curves import Curves
 from benchmarks.comparison.report import Report
-from benchmarks.comparison.show import keep, load
 from benchmarks.harness import command, results
 from benchmarks.harness.environment import Environment
 from benchmarks.record_costs import encode, schemas

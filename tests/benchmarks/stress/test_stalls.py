@@ -14,7 +14,8 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.harness.environment import Environment
 from benchmarks.stress.measured_loop import Held, MeasuredLoop
-from benchmarks.stress.stalls import CASES, Figures, Report
+from benchmarks.stress.stall_cases import CASES
+from benchmarks.stress.stalls import Figures, Report
 
 ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "asyncio", "a broker")
 
