@@ -122,13 +122,13 @@ async def _beside(honest: HonestClient, hostile: Attacker) -> list[float]:
     return found
 
 
-async def attacks(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+async def attacks(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     environment = Environment.now(loop=options.loop, broker="`aioproducer broker`, in a process of its own")
     cpu = MachineCpu()
     found = []
     for name in options.only or ATTACKS:
         found.append(await attacked(ATTACKS[name], options.seconds))
-        told(f"{name}: {found[-1].row()}")
+        progress(f"{name}: {found[-1].row()}")
     return Report(dataclasses.replace(environment, others=cpu.others()), options.seconds, found)
 
 

@@ -138,18 +138,18 @@ def embedded(loop: str) -> AbstractAsyncContextManager[str]:
 async def produce(servers: str | None, records: int, size: int) -> float:
     """Records per second of a producer in a process of its own; ``servers`` None: to a mock cluster in there."""
     statement = "from benchmarks.broker.load import produce; produce(sys.argv[1:])"
-    said = await _say(statement, servers or "", str(records), str(size))
+    said = await _output_of(statement, servers or "", str(records), str(size))
     return float(json.loads(said))
 
 
 async def latency(servers: str, requests: int, per_s: int, loop: str) -> tuple[float, float, float]:
     """p50, p99 and the most, in milliseconds."""
     statement = "from benchmarks.broker.load import latency; latency(sys.argv[1:])"
-    p50, p99, most = json.loads(await _say(statement, servers, str(requests), str(per_s), loop))
+    p50, p99, most = json.loads(await _output_of(statement, servers, str(requests), str(per_s), loop))
     return p50, p99, most
 
 
-async def _say(statement: str, *arguments: str) -> str:
+async def _output_of(statement: str, *arguments: str) -> str:
     process = await asyncio.create_subprocess_exec(
         *python_command(statement, *arguments), stdout=asyncio.subprocess.PIPE
     )

@@ -17,7 +17,7 @@ from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, Kaf
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.report import Report
 from benchmarks.comparison.runner import Runner
-from benchmarks.comparison.worker_process import describe
+from benchmarks.comparison.worker import describe
 from benchmarks.harness.command import say
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu

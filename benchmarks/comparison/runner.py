@@ -11,7 +11,7 @@ from pathlib import Path
 from aioproducer.errors import KafkaError
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.figures import FIGURES
-from benchmarks.comparison.worker_process import WorkerFailed, measure
+from benchmarks.comparison.worker import WorkerFailed, measure
 from benchmarks.harness.topics import Topics, fresh_topics
 from benchmarks.works.payload import write_payload
 from benchmarks.works.run import Description, Run

@@ -181,7 +181,7 @@ async def running_session(servers: str) -> AsyncIterator[Session]:
             await process.wait()
 
 
-async def spark(options: argparse.Namespace, say: Callable[[str], object]) -> Report:
+async def spark(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
     kafka = ApacheKafka(performance=True)
     broker = f"Apache Kafka {kafka.version}, one node on the same machine, started for this"
     environment, cpu = Environment.now(loop="asyncio", broker=broker), MachineCpu()
@@ -195,7 +195,7 @@ async def spark(options: argparse.Namespace, say: Callable[[str], object]) -> Re
             for shape, sinks in work:
                 for sink in _in_turn(sinks, round_):
                     written.append(await session.write(sink, shape))
-                    say(f"{sink}, {shape}: {written[-1].seconds:.2f} s")
+                    progress(f"{sink}, {shape}: {written[-1].seconds:.2f} s")
         environment = dataclasses.replace(environment, others=cpu.others())
     return Report(environment, options.rounds, written)
 

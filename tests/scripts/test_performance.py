@@ -27,9 +27,9 @@ from benchmarks.spark.spark_process import SINKS
 from benchmarks.works.curve_works import AXES
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import WORKS
+from tests.benchmarks.environments import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker", 0.01, 1.0)
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,7 @@ from benchmarks.attacks.attacked_broker import attacked_broker
 from benchmarks.attacks.attacks import P99_MS, PEAK_MIB, Attacked, Report, attacked
 from benchmarks.attacks.honest_client import HONEST, HonestClient
 from benchmarks.attacks.hostile_client import HOSTILE, HostileClient
-from benchmarks.harness.environment import Environment
-
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
+from tests.benchmarks.environments import ENVIRONMENT
 
 
 def found(p99: float, peak_mib: float) -> Attacked:

@@ -1,21 +1,17 @@
-"""Curves: how growth is reported, and that each point differs in one thing."""
+"""How the growth of a cost is reported."""
 
 from __future__ import annotations
 
-import dataclasses
 from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks.comparison.case import Case, Done
-from benchmarks.comparison.commands import parse_curves
 from benchmarks.comparison.curves import Curves, exponent
 from benchmarks.comparison.report import Report
-from benchmarks.harness.environment import Environment
 from benchmarks.works.curve_works import AXES, Axis
 from benchmarks.works.run import Description, Measurement
-
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker", minutes=1.0)
+from tests.benchmarks.environments import ENVIRONMENT
 
 
 def curves(axis: Axis, cost: dict[str, list[float]]) -> Curves:
@@ -59,32 +55,3 @@ def test_codecs_have_no_growth() -> None:
     found = curves(AXES["compression"], {"ours": [1.0, 2.0, 3.0, 4.0, 5.0]})
     assert found.growth(AXES["compression"], "ours") is None
     assert "grows" not in found.markdown()
-
-
-@pytest.mark.parametrize("axis", AXES.values(), ids=lambda axis: axis.name)
-def test_along_an_axis_one_thing_changes(axis: Axis) -> None:
-    changing = {"record-size": "record_size", "senders": "tasks"}.get(axis.name, axis.name)
-    for where, work in axis.points:
-        assert getattr(work, changing) == where
-    same = [{**dataclasses.asdict(work), changing: 0, "name": "", "title": "", "records": 0} for _, work in axis.points]
-    assert all(values == same[0] for values in same)
-
-
-def test_ranges() -> None:
-    ends = {name: (axis.points[0][0], axis.points[-1][0]) for name, axis in AXES.items() if name != "compression"}
-    assert ends == {
-        "record-size": (10, 950_000),
-        "partitions": (1, 9_999),
-        "topics": (1, 1_000),
-        "senders": (1, 10_000),
-    }
-
-
-def test_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    options = parse_curves(["--axes", "topics,senders"])
-    assert (options.axes, options.rounds) == (["topics", "senders"], 3)
-    assert parse_curves(["--quick"]).rounds == 1
-    with pytest.raises(SystemExit) as exit_:
-        parse_curves(["--axes", "pigeons"])
-    assert exit_.value.code == 2
-    assert "'pigeons' is none of record-size" in capsys.readouterr().err

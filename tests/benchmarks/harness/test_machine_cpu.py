@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks.harness.machine_cpu import own_seconds
+from benchmarks.harness.machine_cpu import MachineCpu, own_seconds
 
 BURN = "import time\nwhile time.process_time() < 0.2: pass"
 RUNS = f"{BURN}\nprint(flush=True); input()"
@@ -26,3 +26,10 @@ def test_own_is_what_a_child_has_started_whether_it_runs_or_has_ended() -> None:
         child.communicate(b"\n")
     # The kernel counts in ticks of 10 ms, for each process by itself.
     assert used >= 0.4 - 3 * 0.01
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux is asked")
+def test_cpu_time_of_others_is_a_share() -> None:
+    others = MachineCpu().others()
+    assert others is not None
+    assert others >= 0

@@ -3,12 +3,10 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.harness.discarding_broker import discarding_broker
-from benchmarks.harness.environment import Environment
 from benchmarks.record_costs import observability
 from benchmarks.record_costs.observability import WAYS, Report, Run
+from tests.benchmarks.environments import ENVIRONMENT
 from tests.support.leaks import no_leaks as no_leaks
-
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
 
 
 def test_what_is_added_is_of_the_same_round() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.record_costs import schemas
 from benchmarks.record_costs.schemas import AVRO, LIBRARY, MOST, OURS, THEIRS, Report, Run
-from tests.benchmarks.comparison.test_comparison import ENVIRONMENT
+from tests.benchmarks.environments import ENVIRONMENT
 
 
 def test_all_ways_write_the_same() -> None:

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.harness.environment import Environment
 from benchmarks.services import services
 from benchmarks.services.http_load import Reply
 from benchmarks.services.instructions import Count, Instructions
 from benchmarks.services.services import Report
 from benchmarks.services.speed import Run, Speed
 from benchmarks.services.trouble import Trouble, wrong
-
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
+from tests.benchmarks.environments import ENVIRONMENT
 
 
 def test_a_promise_that_was_not_kept_is_a_problem() -> None:

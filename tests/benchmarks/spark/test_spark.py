@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from benchmarks.harness.environment import Environment
 from benchmarks.spark.spark import IN_SMALL, LARGE, PARTITIONS, SMALL, Report, Shape, Written
 from benchmarks.spark.spark_process import AT_LEAST_ONCE, CORES, EMPTY, EXACTLY_ONCE, OWN, SINKS, TUNED
+from tests.benchmarks.environments import ENVIRONMENT
 
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "asyncio", "a broker")
 SHAPES = (Shape(1000, 1000, CORES), Shape(3000, 100, CORES))
 GOOD = {OWN: 10.0, TUNED: 9.0, AT_LEAST_ONCE: 8.0, EXACTLY_ONCE: 9.0}
 GOOD_SMALL = {EMPTY: 1.0, AT_LEAST_ONCE: 1.5, EXACTLY_ONCE: 7.0}

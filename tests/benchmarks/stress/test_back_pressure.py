@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.harness.environment import Environment
 from benchmarks.stress.back_pressure import CASES, Figures, Report
-
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "asyncio", "a broker")
+from tests.benchmarks.environments import ENVIRONMENT
 
 
 def report(**ends: dict[str, int]) -> Report:

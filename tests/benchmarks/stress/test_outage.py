@@ -14,12 +14,11 @@ import pytest
 from aioproducer import wait_all
 from aioproducer.broker import EmbeddedCluster
 from benchmarks.__main__ import main
-from benchmarks.harness.environment import Environment
 from benchmarks.stress import outage
 from benchmarks.stress.outage import Gone, LogCounter, Outage, Report, Stream
+from tests.benchmarks.environments import ENVIRONMENT
 from tests.support.producing import make_producer
 
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
 GOOD = Outage("refused", 60, 12_000, 0.012, ["WARNING it is gone", "INFO it is back"], 800, 2000)
 ENDED = Gone(30_000, 2000, 12.0, 5.0, 0.01, ["ERROR 2000 records were not delivered"])
 
