@@ -27,12 +27,17 @@ async def start(round_: int) -> Start:
     pipe, begun = asyncio.subprocess.PIPE, time.perf_counter()
     process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
     assert process.stdout is not None
-    address = await process.stdout.readline()
-    seconds = time.perf_counter() - begun
-    peak = peak_rss_of(process.pid)
-    if address:
-        process.send_signal(signal.SIGINT)
-    _, said = await process.communicate()
+    try:
+        address = await process.stdout.readline()
+        seconds = time.perf_counter() - begun
+        peak = peak_rss_of(process.pid)
+        if address:
+            process.send_signal(signal.SIGINT)
+        _, said = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     if not address or process.returncode != 0:
         raise RuntimeError(f"aioproducer broker ended with status {process.returncode}: {said.decode()}")
     return Start(round_, seconds, None if peak is None else peak / (1 << 20))
