@@ -1,44 +1,26 @@
-"""``python -m benchmarks`` compares, ``curves`` as work grows; its other commands measure aioproducer alone."""
+"""The command line, ``python -m benchmarks [COMMAND]``: every command is wired here. None compares the clients."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import (
-    attacks,
-    audit,
-    back_pressure,
-    broker,
-    connections,
-    curves_command,
-    encode,
-    in_flight,
-    linger,
-    memory,
-    observability,
-    outage,
-    pipeline,
-    scale,
-    schemas,
-    services,
-    show,
-    spark,
-    stalls,
-    units,
-    window,
-)
-from benchmarks.arguments import parse_arguments
-from benchmarks.comparison import compare_or_say_why_not
-from benchmarks.works import WORKS
+from benchmarks.attacks import attacks
+from benchmarks.broker import broker, connections
+from benchmarks.comparison.commands import compare_main, curves_main, report_main
+from benchmarks.pipelining import in_flight, linger, pipeline, window
+from benchmarks.record_costs import encode, observability, schemas
+from benchmarks.services import services, units
+from benchmarks.spark import audit, spark
+from benchmarks.stress import back_pressure, memory, outage, scale, stalls
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "attacks": attacks.main,
     "audit": audit.main,
     "back-pressure": back_pressure.main,
-    "connections": connections.main,
     "broker": broker.main,
-    "curves": curves_command.main,
+    "connections": connections.main,
+    "curves": curves_main,
     "encode": encode.main,
     "in-flight": in_flight.main,
     "linger": linger.main,
@@ -46,7 +28,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "observability": observability.main,
     "outage": outage.main,
     "pipeline": pipeline.main,
-    "report": show.main,
+    "report": report_main,
     "scale": scale.main,
     "schemas": schemas.main,
     "services": services.main,
@@ -61,10 +43,7 @@ def main() -> int:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in COMMANDS:
         return COMMANDS[arguments[0]](arguments[1:])
-    options = parse_arguments(arguments)
-    works = [WORKS[name] for name in options.works]
-    report = compare_or_say_why_not(options, works, lambda report: show.keep(report, options.json))
-    return 1 if report is None else show.show(report, plot=options.plot, plain=options.plain)
+    return compare_main(arguments, COMMANDS)
 
 
 if __name__ == "__main__":

@@ -21,13 +21,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
-from benchmarks import audit, broker, connections, encode, linger, results, schemas, services, spark
-from benchmarks.case import Case
-from benchmarks.curves import Curves
-from benchmarks.environment import Environment
-from benchmarks.figures import FIGURES, Figure
-from benchmarks.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
-from benchmarks.works import PACED
+from benchmarks.broker import broker, connections
+from benchmarks.comparison.case import Case
+from benchmarks.comparison.curves import Curves
+from benchmarks.comparison.figures import FIGURES, Figure
+from benchmarks.comparison.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
+from benchmarks.harness import results
+from benchmarks.harness.environment import Environment
+from benchmarks.pipelining import linger
+from benchmarks.record_costs import encode, schemas
+from benchmarks.services import services
+from benchmarks.spark import audit, spark
+from benchmarks.works.works import PACED
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "docs" / name for name in ("performance.md", "services.md", "spark.md")]

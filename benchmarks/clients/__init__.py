@@ -1,4 +1,8 @@
-"""The clients by name, each in a file of its own; loading one needs that client to be installed."""
+"""The clients by name, each in a file of its own; loading one needs that client to be installed.
+
+client.py    the interface of them all
+threaded.py  what those share that have a thread of their own
+"""
 
 from __future__ import annotations
 

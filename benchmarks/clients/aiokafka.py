@@ -13,8 +13,8 @@ from aiokafka.errors import KafkaError
 from aiokafka.record import default_records
 
 from benchmarks.clients.client import PythonClient
-from benchmarks.run import Run
-from benchmarks.works import STREAM, TASKS
+from benchmarks.works.run import Run
+from benchmarks.works.works import STREAM, TASKS
 
 CHUNK = 10_000
 """Futures are read in chunks of this size, each while the next one is on its way."""

@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 from aioproducer import Delivery, KafkaProducer, wait_all
-from benchmarks import collector, ways
 from benchmarks.clients.client import Latencies, Missing, PythonClient
-from benchmarks.environment import aioproducer_build, is_compiled
-from benchmarks.run import Run
-from benchmarks.works import PACED, STREAM, TASKS, Work
+from benchmarks.harness.environment import aioproducer_build, is_compiled
+from benchmarks.harness.runtime import tune_collector
+from benchmarks.works import ways
+from benchmarks.works.run import Run
+from benchmarks.works.works import PACED, STREAM, TASKS, Work
 
 CHUNK = 10_000
 """Deliveries are read in chunks of this size, each while the next one is on its way."""
@@ -108,7 +109,7 @@ class Tuned(Aioproducer):
 
     async def start(self) -> None:
         await super().start()
-        collector.tuned()
+        tune_collector()
 
 
 class Pure(Aioproducer):

@@ -9,7 +9,7 @@ from typing import Any
 from aioproducer import KafkaProducer
 from benchmarks.clients.aioproducer import Aioproducer
 from benchmarks.clients.client import Missing
-from benchmarks.works import STREAM, Work
+from benchmarks.works.works import STREAM, Work
 
 TABLE_ROWS = 20_000
 """Of the table that is made beforehand; larger ones are made of several such, without a copy."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aioproducer.compat.aiokafka import AIOKafkaProducer
 from benchmarks.clients.aiokafka import Aiokafka
-from benchmarks.environment import aioproducer_build
+from benchmarks.harness.environment import aioproducer_build
 
 
 class Compat(Aiokafka):

@@ -7,9 +7,9 @@ from typing import Any
 
 from aioproducer.sync import Delivery, KafkaProducer
 from benchmarks.clients.threaded import ThreadedClient
-from benchmarks.environment import aioproducer_build
-from benchmarks.run import Run
-from benchmarks.works import STREAM, Work
+from benchmarks.harness.environment import aioproducer_build
+from benchmarks.works.run import Run
+from benchmarks.works.works import STREAM, Work
 
 
 class Sync(ThreadedClient):

@@ -15,8 +15,8 @@ from typing import ClassVar
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.messages.produce import ProduceResponse
 from benchmarks.clients.client import Latencies, PythonClient
-from benchmarks.produce_frame import VERSION, produce_frame
-from benchmarks.works import TASKS, Work
+from benchmarks.harness.produce_frame import VERSION, produce_frame
+from benchmarks.works.works import TASKS, Work
 
 
 class BareSocket(PythonClient):

@@ -16,13 +16,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import ClassVar
 
-from benchmarks import ways
-from benchmarks.heartbeat import Heartbeat
-from benchmarks.payload import Payload
-from benchmarks.quantiles import quantiles
-from benchmarks.run import Measurement, Run
-from benchmarks.usage import cpu_seconds, peak_rss
-from benchmarks.works import STREAM, Work
+from benchmarks.harness.heartbeat import Heartbeat
+from benchmarks.harness.statistics import quantiles
+from benchmarks.harness.usage import cpu_seconds, peak_rss
+from benchmarks.works import ways
+from benchmarks.works.payload import Payload
+from benchmarks.works.run import Measurement, Run
+from benchmarks.works.works import STREAM, Work
 
 Latencies = list[float]
 """Seconds, of a sample of the records."""

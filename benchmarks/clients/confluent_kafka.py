@@ -12,10 +12,10 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer, libversion, version
 
-from benchmarks import ways
 from benchmarks.clients.client import Latencies, PythonClient
-from benchmarks.run import Run
-from benchmarks.works import PACED, STREAM, TASKS, Work
+from benchmarks.works import ways
+from benchmarks.works.run import Run
+from benchmarks.works.works import PACED, STREAM, TASKS, Work
 
 POLL_EVERY = 1_000
 """Records between two calls of ``poll(0)``, which runs the callbacks that are due."""

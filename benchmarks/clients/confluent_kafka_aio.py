@@ -15,8 +15,8 @@ from confluent_kafka.aio import AIOProducer
 
 from benchmarks.clients.client import PythonClient
 from benchmarks.clients.confluent_kafka import config_of
-from benchmarks.run import Run
-from benchmarks.works import Work
+from benchmarks.works.run import Run
+from benchmarks.works.works import Work
 
 CHUNK = 10_000
 """Futures are read in chunks of this size, each while the next one is on its way."""

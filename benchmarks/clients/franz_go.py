@@ -1,4 +1,4 @@
-"""franz-go, by a small Go program of ours beside this file; built on first use, into the checkout's ``.cache``."""
+"""franz-go, by the Go program in ``benchmarks/franz_go``; built on first use, into the checkout's ``.cache``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from aioproducer.testing.process_guard import ProcessGuard
 from benchmarks.clients.client import Client, Missing
-from benchmarks.run import Measurement, Run
-from benchmarks.works import Work
+from benchmarks.works.run import Measurement, Run
+from benchmarks.works.works import Work
 
 SOURCE = Path(__file__).parents[1] / "franz_go"
 BUILD_TIMEOUT = 240

@@ -11,9 +11,9 @@ from resource import RUSAGE_CHILDREN
 from aioproducer.testing.kafka.kafka_libs import DEFAULT_VERSION, KafkaUnavailable, fetch_kafka, find_java
 from aioproducer.testing.kafka.kafka_tools import PERFORMANCE, KafkaTools
 from benchmarks.clients.client import Client, Missing
-from benchmarks.run import Measurement, Run
-from benchmarks.usage import cpu_seconds, peak_rss_of_children
-from benchmarks.works import Work
+from benchmarks.harness.usage import cpu_seconds, peak_rss_of_children
+from benchmarks.works.run import Measurement, Run
+from benchmarks.works.works import Work
 
 _STEADY_STATE = re.compile(
     r"^(?P<records>\d+) steady state records sent, (?P<rate>[\d.]+) records/sec .*max latency, "

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from kafka import KafkaProducer
 
 from benchmarks.clients.threaded import ThreadedClient
-from benchmarks.run import Run
+from benchmarks.works.run import Run
 
 
 class KafkaPython(ThreadedClient):

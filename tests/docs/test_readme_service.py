@@ -18,9 +18,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.http_load import HOST
-from benchmarks.service_process import free_port, service
-from benchmarks.service_trouble import ENDED
+from benchmarks.services.http_load import HOST
+from benchmarks.services.process import free_port, service
+from benchmarks.services.trouble import ENDED
 from tests.cli.conftest import COMMAND, environment
 from tests.docs.test_code import blocks
 from tests.support.leaks import no_leaks as no_leaks

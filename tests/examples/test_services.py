@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.http_load import HttpLoad
-from benchmarks.service_process import free_port, service
-from benchmarks.service_trouble import ENDED, Target, in_trouble, numbered
-from benchmarks.services import TARGETS
+from benchmarks.services.http_load import HttpLoad
+from benchmarks.services.process import free_port, service
+from benchmarks.services.services import TARGETS
+from benchmarks.services.trouble import ENDED, Target, in_trouble, numbered
 from tests.support.leaks import no_leaks as no_leaks
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pytest
 
 from aioproducer.producer.accumulator.producer_batch import BATCH_COST
 from aioproducer.producer.parking.parked_record import PARKED_COST
-from benchmarks.memory import MIB, SENDERS, batch_cost, hold, parked_cost
+from benchmarks.stress.memory import MIB, SENDERS, batch_cost, hold, parked_cost
 
 pytestmark = pytest.mark.timeout(120)
 

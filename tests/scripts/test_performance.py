@@ -10,22 +10,26 @@ from typing import Any
 
 import pytest
 
-from benchmarks import audit, broker, connections, encode, linger, schemas, services, spark
-from benchmarks.broker_start import Start
-from benchmarks.case import Case, Done
-from benchmarks.curve_works import AXES
-from benchmarks.curves import Curves
-from benchmarks.environment import Environment
-from benchmarks.report import Report
-from benchmarks.run import Description, Measurement
-from benchmarks.service_clients import CLIENTS
-from benchmarks.service_speed import Run, Speed
-from benchmarks.service_trouble import Trouble
-from benchmarks.spark_process import SINKS
-from benchmarks.works import WORKS
+from benchmarks.broker import broker, connections
+from benchmarks.broker.start import Start
+from benchmarks.comparison.case import Case, Done
+from benchmarks.comparison.curves import Curves
+from benchmarks.comparison.report import Report
+from benchmarks.harness.environment import Environment
+from benchmarks.pipelining import linger
+from benchmarks.record_costs import encode, schemas
+from benchmarks.services import services
+from benchmarks.services.clients import CLIENTS
+from benchmarks.services.speed import Run, Speed
+from benchmarks.services.trouble import Trouble
+from benchmarks.spark import audit, spark
+from benchmarks.spark.spark_process import SINKS
+from benchmarks.works.curve_works import AXES
+from benchmarks.works.run import Description, Measurement
+from benchmarks.works.works import WORKS
+from tests.benchmarks.environments import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker", 0.01, 1.0)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 from aioproducer.records.written_records import WrittenRecords
 
 BATCH_COST: Final = 1536
-"""Bytes of memory a batch takes besides its records (measured by ``benchmarks/memory_cost.py``)."""
+"""Bytes of memory a batch takes besides its records (measured by ``python -m benchmarks memory``)."""
 
 OPEN_RECORD_COST: Final = 32
 """… and per record while it is open: its 16 bytes of sizes, twice, as their buffer grows by doubling."""

@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.usage import peak_rss
+from benchmarks.harness.usage import peak_rss
 
 from .fuzzing import LONGEST_TURN, Fuzzed, fuzz
 

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from benchmarks.measured_loop import Held, MeasuredLoop
+from benchmarks.stress.measured_loop import Held, MeasuredLoop
 from tests.broker.sasl import CONFIGS as SASL
 
 from .byte_random import ByteRandom, EndOfBytes

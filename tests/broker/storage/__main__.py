@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from benchmarks.quiet import quiet
+from benchmarks.harness.command import quiet
 from tests.broker.storage.corruptions import Corruptions, Progress, corruptions
 from tests.broker.storage.crash_machine import CrashMachine
 from tests.broker.storage.faulty_files import FaultyFiles

@@ -11,7 +11,7 @@ from aioproducer.spark.audit.options import AuditOptions
 def audited(spark: Any, made: Any, place: Path, options: AuditOptions) -> Any:
     from aioproducer.spark.audit.frames.events import events_of_files
     from aioproducer.spark.audit.job import audit
-    from benchmarks.audited_topics import as_lines
+    from benchmarks.spark.audited_topics import as_lines
 
     log = f"{place}/deliveries.jsonl"
     as_lines(made.events.coalesce(2)).write.text(log)

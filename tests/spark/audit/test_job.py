@@ -18,8 +18,8 @@ ROUNDS = 10
 
 
 def audit(spark: Any, faulty: bool, place: Path) -> Any:
-    from benchmarks.audited_topics import Shape, topics
-    from benchmarks.planted_faults import faulty_topics
+    from benchmarks.spark.audited_topics import Shape, topics
+    from benchmarks.spark.planted_faults import faulty_topics
 
     shape = Shape(ROUNDS)
     made = (faulty_topics if faulty else topics)(spark, shape)
@@ -48,7 +48,7 @@ def test_nothing_is_found_where_all_is_in_order(spark: Any, tmp_path: Path) -> N
 
 
 def test_each_planted_fault_is_found_and_nothing_else(faulty: Any) -> None:
-    from benchmarks.planted_faults import PLANTED
+    from benchmarks.spark.planted_faults import PLANTED
 
     found = {found.kind: found.records for found in faulty.found}
     of_size = {kind: found.pop(kind) for kind in (Kind.LATE, Kind.SKEW)}

@@ -18,7 +18,7 @@ RECORDS = 50_600
 
 
 def audit(spark: Any, made: Any, place: Path) -> Any:
-    from benchmarks.audited_topics import Shape
+    from benchmarks.spark.audited_topics import Shape
 
     return audited(spark, made, place, AuditOptions(now_ms=Shape(ROUNDS).now_ms))
 
@@ -37,7 +37,7 @@ def scans(nodes: list[Any], place: Path) -> Counter[str]:
 
 def test_records_are_read_once_for_each_table_made_of_them(spark: Any, tmp_path: Path) -> None:
     """Once each for slices, spans, keys and latencies, a few columns; for findings and the ledger not at all."""
-    from benchmarks.audited_topics import Shape, topics
+    from benchmarks.spark.audited_topics import Shape, topics
 
     from .plans import executed
 
@@ -55,7 +55,7 @@ def test_a_large_table_of_findings_stays_out_of_the_driver(
     """Each order is there twice: more keys to look up than are sent to all tasks."""
     from aioproducer.spark.audit.finding import Kind
     from aioproducer.spark.audit.frames import matching
-    from benchmarks.audited_topics import Shape, Topics, all_of, as_source, events, orders
+    from benchmarks.spark.audited_topics import Shape, Topics, all_of, as_source, events, orders
 
     from .plans import executed
 

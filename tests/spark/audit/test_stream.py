@@ -19,7 +19,7 @@ def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> N
     """Orders in three parts; the second lacks a batch in partition 0, and the first one of partition 1 comes again, and
     once more in the third, when its producer has long gone on."""
     from aioproducer.spark.audit.stream import StreamAudit
-    from benchmarks.audited_topics import BATCH, Shape, as_source, orders
+    from benchmarks.spark.audited_topics import BATCH, Shape, as_source, orders
 
     flat = orders(spark, Shape(4)).where("partition < 2").coalesce(1).persist()
     first = flat.where(f"offset < {4 * BATCH}")
@@ -66,7 +66,7 @@ def test_a_producer_idle_for_a_day_is_forgotten(spark: Any, tmp_path: Path) -> N
     from aioproducer.spark.audit.frames.observations import observe
     from aioproducer.spark.audit.frames.slices import slices
     from aioproducer.spark.audit.tails import FORGOTTEN_AFTER_MS, KeptTails, after
-    from benchmarks.audited_topics import BATCH, Shape, as_source, orders
+    from benchmarks.spark.audited_topics import BATCH, Shape, as_source, orders
 
     flat = orders(spark, Shape(1)).where("partition = 0").coalesce(1)
     kept = KeptTails(str(tmp_path))

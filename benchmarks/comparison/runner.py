@@ -1,0 +1,152 @@
+"""Runs the cases: in every round each client once, one after the other, each in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+
+from aioproducer.errors import KafkaError
+from benchmarks.comparison.case import Case, Done
+from benchmarks.comparison.figures import FIGURES
+from benchmarks.comparison.worker import WorkerFailed, measure
+from benchmarks.harness.topics import Topics, fresh_topics
+from benchmarks.works.payload import write_payload
+from benchmarks.works.run import Description, Run
+from benchmarks.works.works import PACED, Work
+
+WARM_UP_SHARE = 10
+"""The warm-up is a tenth of the records."""
+WARM_UP_CLIENTS = 6
+"""So many clients have a run that counts for nothing before all others: brokers warm up, or fill many partitions.
+
+In the first millions of records a broker spends more CPU on its JIT compiler than on them.
+"""
+RUN_TIMEOUT = 180.0
+"""Seconds after which a run is given up."""
+MANY = 100
+"""Topics with more partitions are created once for a case; others for each run."""
+PACE_MAKER, PACED_BY = "confluent-kafka", "stream-100"
+"""Paced work is done at half the speed of this client in this work."""
+
+
+class Runner:
+    """``records`` is the number of records of a work for a client; ``progress(case, done)`` is called after each run.
+
+    ``broker_cpu()`` is the CPU time that the broker has used so far, in seconds; None if unknown.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        loop: str,
+        records: Callable[[Work, Description], int],
+        progress: Callable[[Case, Done], object],
+        broker_cpu: Callable[[], float | None] = lambda: None,
+    ) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._loop = loop
+        self._records = records
+        self._progress = progress
+        self._broker_cpu = broker_cpu
+
+    async def run(self, cases: Sequence[Case], clients: Sequence[Description], rounds: int) -> None:
+        """Adds every run to its case."""
+        for number, case in enumerate(cases):
+            able = [client for client in clients if case.work.name in client.works]
+            rate = 0.0
+            if case.work.way == PACED and not (rate := _half_speed(cases)):
+                case.skipped.append(f"there is no pace: {PACED_BY} was not done by {PACE_MAKER}")
+                continue
+            turns = [(client, 0) for client in able[:WARM_UP_CLIENTS] if number == 0 or _many(case.work)]
+            turns += [(client, round_number) for round_number in range(1, rounds + 1) for client in able]
+            with _payload(case.work) as payload:
+                try:
+                    async with self._topics_of(case.work) as topics:
+                        for client, round_number in turns:
+                            done = await self._turn(case, client, round_number, payload, rate, topics)
+                            if round_number:
+                                case.done.append(done)
+                            self._progress(case, done)
+                except KafkaError as error:  # the next case's may be better
+                    case.done.append(Done("topics", 0, None, str(error)))
+                    self._progress(case, case.done[-1])
+
+    @contextlib.asynccontextmanager
+    async def _topics_of(self, work: Work) -> AsyncIterator[Topics | None]:
+        """Topics for all runs, where it takes long to make them."""
+        if not _many(work):
+            yield None
+            return
+        async with fresh_topics(self._bootstrap_servers, work.partitions, work.topics) as topics:
+            yield topics
+
+    async def _turn(
+        self, case: Case, client: Description, round_number: int, payload: Path, rate: float, shared: Topics | None
+    ) -> Done:
+        work = case.work
+        records = self._records(work, client)
+        async with contextlib.AsyncExitStack() as stack:
+            topics = shared
+            if topics is None:
+                fresh = fresh_topics(self._bootstrap_servers, work.partitions, work.topics)
+                topics = await stack.enter_async_context(fresh)
+            run = Run(
+                client=client.name,
+                work=work.name,
+                bootstrap_servers=self._bootstrap_servers,
+                topic=topics.name,
+                payload=str(payload),
+                records=records,
+                warm_up=-(-records // WARM_UP_SHARE),
+                loop=self._loop,
+                linger_ms=work.linger_ms,
+                batch_size=work.batch_size,
+                compression=work.compression,
+                keyed=work.keyed,
+                keys=work.keys,
+                tasks=work.tasks,
+                rate=rate,
+                topics=work.topics,
+            )
+            before, cpu_before = 0 if shared is None else await shared.records(), self._broker_cpu()
+            try:
+                measurement = await measure(run, timeout=RUN_TIMEOUT)
+            except WorkerFailed as error:
+                return Done(client.name, round_number, None, str(error))
+            cpu, expected = self._broker_cpu(), run.records + run.warm_up
+            if cpu is not None and cpu_before is not None:
+                measurement = dataclasses.replace(measurement, broker_cpu=(cpu - cpu_before) / expected)
+            found = await topics.records() - before
+        return Done(client.name, round_number, measurement, _problem(measurement.failures, found, expected))
+
+
+def _many(work: Work) -> bool:
+    return work.topics * work.partitions > MANY
+
+
+def _half_speed(cases: Sequence[Case]) -> float:
+    """In records a second; 0 if unknown."""
+    for case in cases:
+        if case.work.name == PACED_BY and (speed := case.spread(PACE_MAKER, FIGURES["speed"])):
+            return speed.median / 2
+    return 0.0
+
+
+@contextlib.contextmanager
+def _payload(work: Work) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="aioproducer-benchmark-") as directory:
+        path = Path(directory, "payload")
+        write_payload(path, work.record_size)
+        yield path
+
+
+def _problem(failures: dict[str, int], found: int, expected: int) -> str:
+    problems = [f"{count:,} × {kind}" for kind, count in failures.items()]
+    if found < expected:
+        problems.append(f"{expected - found:,} of {expected:,} records are not in the log")
+    elif found > expected:
+        problems.append(f"{found - expected:,} more records are in the log than were sent")
+    return "; ".join(problems)

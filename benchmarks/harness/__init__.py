@@ -1,0 +1,17 @@
+"""What every command is made of.
+
+command.py            options, progress, the report and the exit status
+arguments.py          types of command line arguments
+runtime.py            the event loop and the garbage collector
+environment.py        machine, versions and build, for the head of a report
+statistics.py         spreads of rounds, ratios of two sides, quantiles of samples
+results.py            files of figures
+plot.py               plots of lines
+usage.py              CPU time and memory of processes
+machine_cpu.py        how busy the machine was with other things
+heartbeat.py          for how long the event loop stood still
+processes.py          parts of the benchmarks in processes of their own
+topics.py             topics for one run, and how many records are in them
+discarding_broker.py  a broker that keeps nothing
+produce_frame.py      a Produce request as bytes
+"""

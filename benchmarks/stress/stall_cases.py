@@ -1,0 +1,310 @@
+"""The cases of ``stalls``: in each of them something happens to many things at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import random
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aioproducer import KafkaProducer
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.errors import DeliveryError
+from aioproducer.producer.producer import core_of
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.testing import ThreadedCluster
+from benchmarks.stress import canned_broker
+from benchmarks.stress.measured_loop import Held, MeasuredLoop
+from benchmarks.stress.producer_parts import parts_of
+
+VALUE = bytes(900)
+
+
+class WrongRun(Exception):
+    """Something else happened than was to be measured."""
+
+
+async def bare_tasks(loop: MeasuredLoop, size: int) -> Held:
+    """No producer: what asyncio itself needs to cancel as many tasks."""
+    tasks = [asyncio.create_task(asyncio.sleep(60)) for _ in range(size)]
+    await asyncio.sleep(0.1)
+    return await _cancelled(loop, tasks)
+
+
+async def waiters(loop: MeasuredLoop, size: int) -> Held:
+    """``enqueue`` callers that wait for memory, all cancelled."""
+    return await _waiters(loop, size, _enqueue)
+
+
+async def senders(loop: MeasuredLoop, size: int) -> Held:
+    """Tasks that await ``send`` and wait for memory, all cancelled."""
+    return await _waiters(loop, size, _send)
+
+
+async def _waiters(loop: MeasuredLoop, size: int, call: Callable[[KafkaProducer], Coroutine[Any, Any, object]]) -> Held:
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers, buffer_memory=20_000, max_block_ms=600_000
+        )
+        await producer.start()
+        try:
+            await producer.partitions_for("t")
+            await cluster.stop_node(0)
+            tasks = [asyncio.create_task(call(producer)) for _ in range(size)]
+            await asyncio.sleep(0.1)
+            if len(core_of(producer).lot) < size // 2:  # the first are in the accumulator
+                raise WrongRun("the callers do not wait")
+            return await _cancelled(loop, tasks)
+        finally:
+            await producer.close(0)
+
+
+async def _enqueue(producer: KafkaProducer) -> None:
+    _ = await producer.enqueue("t", VALUE)
+
+
+async def _send(producer: KafkaProducer) -> None:
+    _ = await producer.send("t", VALUE)
+
+
+async def starting(loop: MeasuredLoop, size: int) -> Held:
+    """Tasks that await ``send``, of a producer that has just been started and has memory for all of them."""
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t", 4)
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, buffer_memory=1 << 28)
+        await producer.start()
+        try:
+            tasks = [asyncio.create_task(_send(producer)) for _ in range(size)]
+            gc.collect()
+            with loop.measured() as held:
+                await asyncio.sleep(0)
+                if len(core_of(producer).lot) < size:
+                    raise WrongRun("the tasks do not wait")
+                await asyncio.wait(tasks)
+            for task in tasks:
+                task.result()
+        finally:
+            await producer.close(0)
+    return held
+
+
+async def forgotten(loop: MeasuredLoop, size: int) -> Held:
+    """Records that have no room, and whose deliveries are held and never awaited."""
+    producer = KafkaProducer(bootstrap_servers="127.0.0.1:1", parked_memory=0)
+    await producer.start()
+    try:
+        ended = asyncio.Event()
+        deliveries = [producer.send("t", VALUE) for _ in range(size)]
+        deliveries[-1].add_done_callback(lambda _: ended.set())
+        gc.collect()
+        with loop.measured() as held:
+            await ended.wait()
+        if not all(isinstance(one.exception(), DeliveryError) for one in deliveries):
+            raise WrongRun("not all records failed")
+    finally:
+        await producer.close(0)
+    return held
+
+
+async def _cancelled(loop: MeasuredLoop, tasks: Sequence[asyncio.Task[Any]]) -> Held:
+    order = list(tasks)
+    random.Random(1).shuffle(order)
+    gc.collect()
+    with loop.measured() as held:
+        for task in order:
+            task.cancel()
+        await asyncio.wait(tasks)
+        await asyncio.sleep(0.1)
+    return held
+
+
+async def expiry(loop: MeasuredLoop, size: int) -> Held:
+    """A batch in each of many partitions, whose broker is gone until delivery.timeout.ms is over."""
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t", size)
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            linger_ms=0,
+            request_timeout_ms=1000,
+            delivery_timeout_ms=1500,
+            buffer_memory=1 << 28,
+        )
+        await producer.start()
+        try:
+            await producer.partitions_for("t")
+            await cluster.stop_node(0)
+            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(size)]
+            gc.collect()
+            with loop.measured() as held:
+                time.sleep(2)  # noqa: ASYNC251 - as if the process had stood still: all are due when it wakes
+                with contextlib.suppress(DeliveryError):
+                    await deliveries[-1]
+                await asyncio.sleep(0.1)
+            if not all(isinstance(one.exception(), DeliveryError) for one in deliveries):
+                raise WrongRun("not all batches expired")
+        finally:
+            await producer.close(0)
+    return held
+
+
+async def first_metadata(loop: MeasuredLoop, size: int) -> Held:
+    """The producer gets the metadata of a topic with many partitions."""
+    held, _ = await _metadata(loop, size)
+    return held
+
+
+async def metadata_again(loop: MeasuredLoop, size: int) -> Held:
+    """It gets the same metadata again, without changes."""
+    _, held = await _metadata(loop, size)
+    return held
+
+
+async def _metadata(loop: MeasuredLoop, size: int) -> tuple[Held, Held]:
+    made: list[bytes] = []
+
+    def answer(key: int, port: int) -> bytes:
+        if key == ApiKey.API_VERSIONS:
+            return canned_broker.versions()
+        if not made:
+            made.append(canned_broker.metadata(port, "t", size))
+        return made[0]
+
+    with canned_broker.serving(answer) as port:
+        producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{port}", enable_idempotence=False)
+        await producer.start()
+        try:
+            with loop.measured() as first:
+                if len(await producer.partitions_for("t")) != size:
+                    raise WrongRun("not all partitions are known")
+                await asyncio.sleep(0.1)
+            gc.collect()
+            client = parts_of(producer).client
+            known = client.metadata.version
+            with loop.measured() as again:
+                client.request_update()
+                while client.metadata.version == known:
+                    await client.changes.next()
+                await asyncio.sleep(0.1)
+        finally:
+            await producer.close(0)
+    return first, again
+
+
+async def hostile_metadata(loop: MeasuredLoop, size: int) -> Held:
+    """So many bytes of metadata, of a topic with as many partitions as they can mean."""
+    return await _answered(loop, ApiKey.METADATA, canned_broker.empty_partitions(size))
+
+
+async def zeros(loop: MeasuredLoop, size: int) -> Held:
+    """So many zeros where the first request has to be answered."""
+    return await _answered(loop, ApiKey.API_VERSIONS, bytes(size))
+
+
+async def zeros_of_metadata(loop: MeasuredLoop, size: int) -> Held:
+    """The same where metadata may well be large."""
+    return await _answered(loop, ApiKey.METADATA, bytes(size))
+
+
+async def _answered(loop: MeasuredLoop, to: ApiKey, body: bytes) -> Held:
+    """Until the producer is done with this answer."""
+    requests = 0
+
+    def answer(key: int, port: int) -> bytes | None:
+        nonlocal requests
+        if key != to:
+            return canned_broker.versions()
+        requests += 1
+        return body if requests == 1 else None
+
+    with canned_broker.serving(answer) as port:
+        producer = KafkaProducer(
+            bootstrap_servers=f"127.0.0.1:{port}",
+            enable_idempotence=False,
+            retry_backoff_ms=10,
+            reconnect_backoff_ms=10,
+        )
+        await producer.start()
+        try:
+            with loop.measured() as held:
+                wanted = asyncio.create_task(producer.partitions_for("t"))
+                while requests < 2 and not wanted.done():
+                    _ = await asyncio.wait([wanted], timeout=0.05)
+                wanted.cancel()
+                _ = await asyncio.wait([wanted])
+        finally:
+            await producer.close(0)
+    return held
+
+
+async def split(loop: MeasuredLoop, size: int) -> Held:
+    """A batch of many records is too large for the broker, and so are its first parts."""
+    return await _split(loop, partitions=1, records=size)
+
+
+async def splits(loop: MeasuredLoop, size: int) -> Held:
+    """The same with a batch of 1000 records in each of many partitions, all in one request."""
+    return await _split(loop, partitions=size, records=1000)
+
+
+async def _split(loop: MeasuredLoop, *, partitions: int, records: int) -> Held:
+    content = random.Random(1)
+    with ThreadedCluster() as cluster:
+        cluster.create_topic("t", partitions, configs={"max.message.bytes": str(records * 10)})
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            batch_size=100 * records,
+            buffer_memory=1 << 30,
+            compression_type="gzip",
+            linger_ms=600_000,
+            max_request_size=1 << 25,
+        )
+        await producer.start()
+        try:
+            await producer.partitions_for("t")
+            values = [content.randbytes(20) + bytes(30) for _ in range(records)]
+            for partition in range(partitions):
+                for value in values:
+                    _ = producer.send("t", value, partition=partition)
+            gc.collect()
+            with loop.measured() as held:
+                await producer.flush()
+            metrics = producer.metrics()
+            if metrics["batch-split-total"] < partitions or metrics["record-error-total"]:
+                raise WrongRun("not all batches were split")
+        finally:
+            await producer.close(0)
+    return held
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something that happens, at a size, and what is held meanwhile."""
+
+    name: str
+    title: str
+    size: int
+    run: Callable[[MeasuredLoop, int], Awaitable[Held]]
+    aioproducer: bool = True
+    """False for what is only there to be compared with."""
+
+
+CASES = (
+    Case("bare-tasks", "tasks of asyncio cancelled, without a producer", 20_000, bare_tasks, aioproducer=False),
+    Case("waiters", "`enqueue` callers that wait for memory, cancelled", 20_000, waiters),
+    Case("senders", "tasks that await `send` and wait for memory, cancelled", 20_000, senders),
+    Case("starting", "tasks that await `send`, of a producer that has just been started", 20_000, starting),
+    Case("forgotten", "records without room whose deliveries are not awaited", 20_000, forgotten),
+    Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
+    Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
+    Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
+    Case("hostile-metadata", "bytes of metadata, all empty partitions", 8 << 20, hostile_metadata),
+    Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),
+    Case("zeros-of-metadata", "bytes of zeros as metadata", 95_000_000, zeros_of_metadata),
+    Case("split", "records of one batch that is too large", 100_000, split),
+    Case("splits", "batches of 1000 records, each too large, in one request", 200, splits),
+)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+
+import pytest
+
+from aioproducer.errors import KafkaError
+from benchmarks.comparison import runner as runner_module
+from benchmarks.comparison.case import Case, Done
+from benchmarks.comparison.report import Report
+from benchmarks.comparison.runner import Runner
+from benchmarks.comparison.worker import WorkerFailed
+from benchmarks.harness.statistics import Spread
+from benchmarks.works.curve_works import CURVE_WORKS
+from benchmarks.works.run import Description, Measurement, Run
+from benchmarks.works.works import WORKS
+from tests.benchmarks.comparison.reports import CLIENTS_THERE, a_case
+from tests.benchmarks.environments import ENVIRONMENT
+
+
+class Stage:
+    """Topics with ``found`` records, and workers that answer without working."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Measurement | WorkerFailed], found: dict[str, int]
+    ) -> None:
+        self.runs: list[Run] = []
+        self.made: list[tuple[int, int]] = []
+        self.fails_for = 0
+        self._answers = answers
+        self._found = found
+        monkeypatch.setattr(runner_module, "fresh_topics", self.fresh_topics)
+        monkeypatch.setattr(runner_module, "measure", self.measure)
+
+    @contextlib.asynccontextmanager
+    async def fresh_topics(self, servers: str, partitions: int, topics: int) -> AsyncIterator[SimpleNamespace]:
+        """What is in them is counted before and after each run, or only after it."""
+        before = len(self.runs)
+
+        async def records() -> int:
+            return sum(self._found[run.client] for run in self.runs[before:])
+
+        if partitions == self.fails_for:
+            raise KafkaError("no room")
+        self.made.append((partitions, topics))
+        yield SimpleNamespace(name=f"topic-{before}", records=records)
+
+    async def measure(self, run: Run, *, timeout: float) -> Measurement:
+        self.runs.append(run)
+        answer = self._answers[run.client]
+        if isinstance(answer, WorkerFailed):
+            raise answer
+        return answer
+
+
+def a_runner(progress=lambda case, done: None) -> Runner:
+    return Runner("localhost:1", "asyncio", lambda work, client: 1000 // client.share, progress)
+
+
+async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, part = Measurement(1000, 1, 1, 1), Measurement(250, 1, 1, 1)
+    stage = Stage(monkeypatch, {"ours": whole, "theirs": part}, found={"ours": 1100, "theirs": 275})
+    stream, tasks = Case(WORKS["stream-100"]), Case(WORKS["tasks-100"])
+    reported: list[tuple[Case, Done]] = []
+    await a_runner(lambda case, done: reported.append((case, done))).run([stream, tasks], CLIENTS_THERE[:2], 2)
+    turns = [(run.work, run.client) for run in stage.runs]
+    # A round for the brokers to warm up; then both in turn; and who cannot do a work has no turn.
+    assert turns == [("stream-100", "ours"), ("stream-100", "theirs")] * 3 + [("tasks-100", "ours")] * 2
+    assert [(done.client, done.round) for done in stream.done] == [
+        ("ours", 1),
+        ("theirs", 1),
+        ("ours", 2),
+        ("theirs", 2),
+    ]
+    assert [done.round for _, done in reported] == [0, 0, 1, 1, 2, 2, 1, 2]
+    assert len({run.topic for run in stage.runs}) == len(stage.runs)
+    assert {run.client: (run.records, run.warm_up) for run in stage.runs} == {"ours": (1000, 100), "theirs": (250, 25)}
+    assert {run.tasks for run in stage.runs if run.work == "tasks-100"} == {1000}
+    assert not any(done.problem for _, done in reported)
+
+
+async def test_the_brokers_cpu_time_is_shared_out_among_all_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1)}, found={"ours": 1100})
+    used = iter(range(0, 1000, 11))
+    case = a_case()
+    runner = Runner("localhost:1", "asyncio", lambda work, client: 1000, lambda case, done: None, lambda: next(used))
+    await runner.run([case], CLIENTS_THERE[:1], 1)
+    assert case.summary("ours")[0].figures["broker"] == Spread(10_000, 10_000, 10_000)
+
+
+async def test_many_partitions_are_made_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1)}, found={"ours": 1100})
+    few, many = Case(CURVE_WORKS["partitions=10"]), Case(CURVE_WORKS["partitions=1000"])
+    client = Description("ours", "1.0", [few.work.name, many.work.name])
+    await a_runner().run([few, many], [client], 2)
+    assert stage.made == [(10, 1)] * 3 + [(1000, 1)]
+    assert not any(done.problem for done in [*few.done, *many.done])
+
+
+async def test_topics_that_cannot_be_made_are_a_problem_of_their_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1)}, found={"ours": 1100})
+    stage.fails_for = 10
+    bad, good = Case(CURVE_WORKS["partitions=10"]), Case(CURVE_WORKS["partitions=100"])
+    await a_runner().run([bad, good], [Description("ours", "1.0", [bad.work.name, good.work.name])], 1)
+    assert [done.problem for done in bad.done] == ["no room"]
+    assert [done.problem for done in good.done] == [""]
+
+
+async def test_paced_work_is_done_at_half_the_pace_makers_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    maker = Description("confluent-kafka", "1.0", ["stream-100", "paced"])
+    stage = Stage(monkeypatch, {maker.name: Measurement(1000, 0.01, 1, 1)}, found={maker.name: 1100})
+    await a_runner().run([Case(WORKS["stream-100"]), Case(WORKS["paced"])], [maker], 1)
+    assert [(run.work, run.rate) for run in stage.runs[1:]] == [("stream-100", 0.0), ("paced", 50_000.0)]
+
+
+async def test_without_a_pace_paced_work_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch, {}, found={})
+    paced = Case(WORKS["paced"])
+    await a_runner().run([paced], CLIENTS_THERE[:1], 1)
+    assert not stage.runs
+    assert not paced.done
+    report = Report(ENVIRONMENT, CLIENTS_THERE, [paced], 1)
+    assert "- Left out: paced: there is no pace: stream-100 was not done by confluent-kafka" in report.markdown()
+
+
+@pytest.mark.parametrize(
+    ("found", "failures", "problem"),
+    [
+        (1100, {"TimeoutException": 3}, "3 × TimeoutException"),
+        (1099, {}, "1 of 1,100 records are not in the log"),
+        (1101, {}, "1 more records are in the log than were sent"),
+    ],
+)
+async def test_problems_are_seen(
+    found: int, failures: dict[str, int], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1, failures)}, {"ours": found})
+    case = a_case()
+    await a_runner().run([case], CLIENTS_THERE[:1], 1)
+    assert [done.problem for done in case.done] == [problem]
+
+
+async def test_a_worker_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: dict[str, Measurement | WorkerFailed] = {
+        "ours": WorkerFailed("it broke"),
+        "theirs": Measurement(250, 1, 1, 1),
+    }
+    Stage(monkeypatch, answers, found={"ours": 0, "theirs": 275})
+    case = a_case()
+    await a_runner().run([case], CLIENTS_THERE[:2], 1)
+    assert [(done.client, done.problem) for done in case.done] == [("ours", "it broke"), ("theirs", "")]

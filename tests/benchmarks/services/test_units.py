@@ -1,0 +1,52 @@
+"""What the report of units comes to, and each way once, small."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from benchmarks.harness.environment import Environment
+from benchmarks.services import units
+from benchmarks.services.speed import Run
+from benchmarks.services.unit_clients import LOCK, PLAIN, SECOND_TOPIC, UNIT_CLIENTS, UNITS, WINDOWS
+from benchmarks.services.units import Report, Turn
+from tests.support.leaks import no_leaks as no_leaks
+
+
+def turn(way: str, round_: int, speed: float, commit_ms: float | None = None) -> Turn:
+    run = Run(1, "default", way, round_, 10, speed, 20.0, 30.0, 300.0, [])
+    return Turn(run, commit_ms, None if commit_ms is None else 50.0)
+
+
+def test_ratios_are_of_the_same_round() -> None:
+    turns = [turn(UNITS, 1, 2000.0, 15.0), turn(LOCK, 1, 100.0), turn(PLAIN, 1, 2500.0)]
+    turns += [turn(UNITS, 2, 1000.0, 15.0), turn(LOCK, 2, 40.0), turn(PLAIN, 2, 1250.0)]
+    report = Report(Environment.now(loop="asyncio", broker="none"), 1000, 5, turns)
+    assert [(one.measured, one.met) for one in report.verdicts()] == [
+        ("22.50 (20.00–25.00)", True),
+        ("0.80 (0.80–0.80)", True),
+        ("1.00 (1.00–1.00)", True),
+    ]
+    assert report.problems() == []
+    assert "| units | 1,500 | 20 ms | 30 ms | 300 µs | 15 ms | 50 |" in report.markdown()
+
+
+def test_a_target_that_is_missed_is_a_problem() -> None:
+    turns = [turn(UNITS, 1, 1000.0, 10.0), turn(LOCK, 1, 100.0), turn(PLAIN, 1, 2500.0)]
+    report = Report(Environment.now(loop="asyncio", broker="none"), 1000, 5, turns)
+    assert len(report.problems()) == 3
+
+
+@pytest.mark.usefixtures("no_leaks")
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM that could be caught")
+@pytest.mark.parametrize("way", UNIT_CLIENTS)
+async def test_a_turn(way: str) -> None:
+    async with EmbeddedCluster() as cluster:
+        for topic in ("orders", SECOND_TOPIC):
+            cluster.create_topic(topic, 3)
+        done = await units.turn(way, 1, cluster.bootstrap_servers, 10, 1.0)
+    assert done.run.problems == []
+    assert done.run.requests > 0
+    assert (done.commit_ms is not None) is (way in WINDOWS)
