@@ -13,7 +13,7 @@ from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.future import Ending, RecordFuture
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.producer.accumulator.produce_result import ProduceResult
-from tests.producer.standing_loop import succeed
+from tests.producer.simulations.standing_loop import succeed
 
 Sent = tuple[ProduceResult, Any]
 """The future by no type, because it ends with a number in the place of metadata."""

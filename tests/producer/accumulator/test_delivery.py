@@ -16,7 +16,16 @@ from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.types import ProducerRecord, TimestampType
-from tests.producer.standing_loop import NOW_MS, CountingLot, Hooks, Loop, failure, make_batch, succeed, waiting
+from tests.producer.simulations.standing_loop import (
+    NOW_MS,
+    CountingLot,
+    Hooks,
+    Loop,
+    failure,
+    make_batch,
+    succeed,
+    waiting,
+)
 
 
 def parked() -> ParkedRecord:

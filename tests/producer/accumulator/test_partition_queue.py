@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 
 def drained(order: int, sequence: int = -1) -> ProducerBatch:

@@ -19,7 +19,17 @@ from aioproducer.producer.accumulator.produce_result import (
     SUCCEEDED,
     ProduceResult,
 )
-from tests.producer.standing_loop import NOW_MS, CountingLot, Future, Hooks, Loop, failure, sizes, succeed, waiting
+from tests.producer.simulations.standing_loop import (
+    NOW_MS,
+    CountingLot,
+    Future,
+    Hooks,
+    Loop,
+    failure,
+    sizes,
+    succeed,
+    waiting,
+)
 
 
 def test_a_result_that_did_not_fail_has_no_error() -> None:

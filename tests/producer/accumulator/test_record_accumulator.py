@@ -22,7 +22,7 @@ from aioproducer.producer.accumulator.producer_batch import AHEAD, BATCH_COST, O
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
-from tests.producer.standing_loop import NOW_MS, Accumulation
+from tests.producer.simulations.standing_loop import NOW_MS, Accumulation
 
 
 def records_of(batch: ProducerBatch) -> list[Any]:

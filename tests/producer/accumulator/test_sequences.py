@@ -16,7 +16,7 @@ from aioproducer.producer.accumulator.sequences import (
     increment_sequence,
 )
 from aioproducer.producer.exchange.split import split
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 
 def ids_of(producer_id: int = 7, epoch: int = 0) -> ProducerIds:

@@ -8,7 +8,7 @@ from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.accumulator.wait_all import all_ended
 from tests.producer.parking.test_parking_lot import Parking
-from tests.producer.standing_loop import failure, succeed
+from tests.producer.simulations.standing_loop import failure, succeed
 
 
 def results(count: int) -> list[ProduceResult]:

@@ -13,7 +13,7 @@ import pytest
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.admission.enqueued import Enqueued, enqueued
-from tests.producer.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop
 
 
 def delivery() -> Delivery:

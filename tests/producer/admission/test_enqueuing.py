@@ -11,7 +11,7 @@ import pytest
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.admission.enqueuing import Enqueuing
-from tests.producer.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop
 
 UNAWAITED = "^coroutine 'KafkaProducer.enqueue' was never awaited$"
 

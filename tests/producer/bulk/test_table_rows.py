@@ -13,7 +13,7 @@ from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLa
 from aioproducer.producer.bulk.table_rows import TableRows
 from aioproducer.producer.bulk.tally import BulkTally
 from aioproducer.records.record_columns import RecordColumns
-from tests.producer.standing_loop import Accumulation
+from tests.producer.simulations.standing_loop import Accumulation
 from tests.support.columns import byte_column, header_column, number_column, record_columns
 
 from .test_rows import bytes_of

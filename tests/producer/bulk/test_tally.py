@@ -11,7 +11,7 @@ from aioproducer.errors import KafkaError, Outcome
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ABORTED, FAILED, SUCCEEDED, ProduceResult
 from aioproducer.producer.bulk.tally import BulkTally
-from tests.producer.standing_loop import Loop, failure
+from tests.producer.simulations.standing_loop import Loop, failure
 
 PARTITIONS = 3
 

@@ -23,8 +23,8 @@ from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.records.compression import CompressionType
 from aioproducer.timing.time_slice import TIME_SLICE
 from aioproducer.types import LedgerEntry, TimestampType
-from tests.producer.partition_simulation import PartitionSimulation
-from tests.producer.standing_loop import NOW_MS
+from tests.producer.simulations.partition_simulation import PartitionSimulation
+from tests.producer.simulations.standing_loop import NOW_MS
 
 REFUSED = [
     ErrorCode.NOT_ENOUGH_REPLICAS,

@@ -7,7 +7,7 @@ from aioproducer.errors import error_class
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.exchange.completion import APPENDED, MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 RETRIED = {
     # What Kafka's brokers answer to a Produce request and another attempt may mend.

@@ -15,7 +15,7 @@ from aioproducer.protocol.codec import encode
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.protocol.produce_answer import PartitionAnswer
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 IDS = {"a": uuid4(), "b": uuid4()}
 

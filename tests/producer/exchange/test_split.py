@@ -26,7 +26,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
 from aioproducer.records.record_writer import record_size_upper_bound
-from tests.producer.standing_loop import NOW_MS, Loop, make_batch
+from tests.producer.simulations.standing_loop import NOW_MS, Loop, make_batch
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, answer, drop, edited, error

@@ -3,7 +3,7 @@ from __future__ import annotations
 from aioproducer.producer.accumulator.delivery import Delivery
 from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.parking.held_delivery import HeldDelivery
-from tests.producer.standing_loop import CountingLot, Loop, succeed, waiting
+from tests.producer.simulations.standing_loop import CountingLot, Loop, succeed, waiting
 
 
 def held() -> tuple[HeldDelivery, CountingLot]:

@@ -31,7 +31,7 @@ from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.timing.time_slice import TIME_SLICE, TimeSlice
 from aioproducer.types import LedgerEntry, ProducerRecord
-from tests.producer.standing_loop import Accumulation, Future, waiting
+from tests.producer.simulations.standing_loop import Accumulation, Future, waiting
 
 FOR_ONE: Final = 1000 + PARKED_COST
 """Bytes of parked.memory that have room for one record of 800 bytes, and for no second one."""

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
 from aioproducer.types import ProducerRecord
-from tests.producer.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop
 from tests.support.compiled import COMPILED
 
 

@@ -9,7 +9,7 @@ from aioproducer.producer.accumulator.sequences import PartitionSequences, Produ
 from aioproducer.producer.scheduling.pipeline import PATIENCE, SHORTEST, SOON, Line, Pipeline
 from benchmarks import pipeline_run
 from benchmarks.pipeline_run import AUTO, PACED
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster
 

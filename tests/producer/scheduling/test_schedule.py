@@ -14,7 +14,7 @@ from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import why_waiting
 from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.timing.loop_clock import LoopClock
-from tests.producer.standing_loop import Loop, make_batch, waiting
+from tests.producer.simulations.standing_loop import Loop, make_batch, waiting
 
 LINGER = 5.0
 

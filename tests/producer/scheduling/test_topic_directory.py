@@ -14,7 +14,7 @@ from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.scheduling.topic_directory import STEP, TopicDirectory
 from aioproducer.types import PartitionInfo
-from tests.producer.standing_loop import Loop, make_batch, sequences_of
+from tests.producer.simulations.standing_loop import Loop, make_batch, sequences_of
 from tests.support.exhaust import exhaust
 
 FIRST, SECOND = UUID(int=1), UUID(int=2)

@@ -12,7 +12,7 @@ from aioproducer.producer.diagnosis.value_history import REMEMBERED
 from aioproducer.producer.scheduling.readiness import NO_LEADER
 from aioproducer.producer.scheduling.wait_history import FORGOTTEN, WaitHistory, note_leader, note_wait
 from aioproducer.types import LedgerEntry
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 READY = Reason.READY
 

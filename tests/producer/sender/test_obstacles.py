@@ -33,7 +33,7 @@ from aioproducer.producer.sender.obstacles import Situation, explain, link_reaso
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from aioproducer.types import ProducerRecord
-from tests.producer.standing_loop import Accumulation
+from tests.producer.simulations.standing_loop import Accumulation
 from tests.support.inside import parts_of
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never

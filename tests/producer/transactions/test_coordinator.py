@@ -1,4 +1,4 @@
-"""The coordinator by itself, without a network; ``test_transactions.py`` has it with brokers."""
+"""The coordinator by itself, without a network; ``exactly_once/test_transactions.py`` has it with brokers."""
 
 from __future__ import annotations
 

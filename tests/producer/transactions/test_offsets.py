@@ -17,10 +17,10 @@ from aioproducer.errors import (
     UnsupportedVersionException,
 )
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, transactional
 from tests.producer.transactions.test_transaction_manager import goes_on
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.scripted_broker import Held, edited
+from tests.support.transactional import PROTOCOLS, a_cluster, transactional
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 

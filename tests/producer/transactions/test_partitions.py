@@ -10,11 +10,11 @@ import pytest
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TimeoutException, TransactionAbortableException
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.producer.transactions.test_transaction_manager import goes_on, refused
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of
 from tests.support.scripted_broker import Drop, Exchange, Held, Step, after, edited, error, never, throttled
+from tests.support.transactional import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.support.virtual_time import World, virtual
 
 pytestmark = pytest.mark.timeout(20)

@@ -32,10 +32,10 @@ from aioproducer.errors import (
 )
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, make_producer
 from tests.support.scripted_broker import Held, ScriptedCluster
+from tests.support.transactional import PROTOCOLS, a_cluster, all_stable, committed
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(30)]

@@ -7,49 +7,18 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from types import FrameType
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aioproducer import Delivery, KafkaProducer
 from tests.support.compiled import COMPILED
+from tests.support.counted_calls import CLIENT, Calls, CallsIn
 from tests.support.inside import parts_of
 from tests.support.scripted_broker import ScriptedCluster
 from tests.support.virtual_time import World, virtual
 
 RECORDS = 2000
-CLIENT = ("aioproducer/producer/", "aioproducer/net/", "aioproducer/metrics/")
-
-
-class Calls:
-    """How many functions were called, of Python and of C."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    @contextmanager
-    def counting(self) -> Iterator[None]:
-        before = sys.getprofile()
-        sys.setprofile(self._event)
-        try:
-            yield
-        finally:
-            sys.setprofile(before)
-
-    def _event(self, frame: FrameType, event: str, arg: Any) -> None:
-        self.count += event in ("call", "c_call")
-
-
-class CallsIn(Calls):
-    """How many functions of Python were called that stand in files of these folders."""
-
-    def __init__(self, *folders: str) -> None:
-        super().__init__()
-        self._folders = folders
-
-    def _event(self, frame: FrameType, event: str, arg: Any) -> None:
-        self.count += event == "call" and any(folder in frame.f_code.co_filename for folder in self._folders)
 
 
 @asynccontextmanager

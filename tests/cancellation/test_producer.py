@@ -12,10 +12,10 @@ import pytest
 
 from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome, RecordMetadata, TopicPartition, wait_all
 from aioproducer.producer.producer import core_of
-from tests.producer.test_transactions import PROTOCOLS, all_stable, committed
 from tests.support.cancelling import REAL_LOOPS, How, Run, Strike, everywhere, in_virtual_time
 from tests.support.producing import all_memory_free, make_producer
 from tests.support.scripted_broker import ScriptedCluster
+from tests.support.transactional import PROTOCOLS, all_stable, committed
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -13,9 +13,9 @@ import pytest
 from aioproducer import Delivery, KafkaProducer, TopicPartition
 from aioproducer.errors import DeliveryError, TransactionAbortableException
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.support.producing import all_memory_free
 from tests.support.scripted_broker import Held, ScriptedCluster, drop
+from tests.support.transactional import PROTOCOLS, a_cluster, all_stable, committed, transactional
 
 pytestmark = [
     pytest.mark.skipif(sys.version_info < (3, 12), reason="Python has no eager tasks before 3.12"),

@@ -8,10 +8,10 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.transactions.state import TransactionState as S
+from tests.producer.simulations.rules_simulation import NODES, Place
+from tests.producer.simulations.transaction_simulation import TransactionSimulation
 
-from .rules_simulation import NODES, Place
 from .test_rules_together import REFUSALS, RulesMachine, place
-from .transaction_simulation import TransactionSimulation
 
 
 class TransactionsMachine(RulesMachine):

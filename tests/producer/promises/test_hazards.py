@@ -26,7 +26,7 @@ from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import read_batches
-from tests.producer.standing_loop import sequences_of
+from tests.producer.simulations.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks

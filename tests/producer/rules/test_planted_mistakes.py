@@ -14,7 +14,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
-from tests.producer.standing_loop import sequences_of
+from tests.producer.simulations.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
 
 from .test_logs_together import LogsMachine

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from aioproducer.error_code import ErrorCode
-
-from .rules_simulation import NODES, WINDOWS, Place, RulesSimulation
+from tests.producer.simulations.rules_simulation import NODES, WINDOWS, Place, RulesSimulation
 
 PLACES = [("t", 0), ("t", 1)]
 ENDS = [

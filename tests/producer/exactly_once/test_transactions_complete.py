@@ -19,10 +19,10 @@ from aioproducer.errors import (
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing import MockProducer
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free
 from tests.support.scripted_broker import Held, ScriptedCluster
+from tests.support.transactional import PROTOCOLS, a_cluster, all_stable, committed, transactional
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 

@@ -16,13 +16,13 @@ from aioproducer import Delivery, KafkaProducer, Outcome, wait_all
 from aioproducer.errors import BufferExhaustedException, KafkaError, TransactionAbortableException
 from aioproducer.producer.parking.parking_lot import TRIAL
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_cost import CLIENT, CallsIn
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, committed, transactional
 from tests.support.compiled import interpreted_only
+from tests.support.counted_calls import CLIENT, CallsIn
 from tests.support.inside import sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import Held, ScriptedCluster
+from tests.support.transactional import PROTOCOLS, a_cluster, committed, transactional
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(120)]
