@@ -13,7 +13,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from aioproducer.testing.faults.fault_script import FaultScript
 from tests.admin.clusters import QUICK
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.raw_client import RawClient
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 COMMITTED = OffsetAndMetadata(7, "a note", 3)

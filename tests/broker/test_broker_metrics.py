@@ -23,8 +23,8 @@ from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.support.virtual_time import World, virtual
 
-from .batches import make_batch
-from .raw_client import Connect, RawClient
+from .raw_clients.batches import make_batch
+from .raw_clients.raw_client import Connect, RawClient
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "broker-metrics.md"
 

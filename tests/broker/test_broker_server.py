@@ -26,8 +26,8 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 
-from .batches import make_batch
-from .raw_client import Connect, RawClient
+from .raw_clients.batches import make_batch
+from .raw_clients.raw_client import Connect, RawClient
 
 
 def produce(size: int = 10) -> ProduceRequest:

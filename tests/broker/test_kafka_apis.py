@@ -46,8 +46,8 @@ from aioproducer.protocol.messages.txn_offset_commit import (
 )
 from aioproducer.types import TopicPartition
 
-from .batches import make_batch
-from .raw_client import Connect, RawClient
+from .raw_clients.batches import make_batch
+from .raw_clients.raw_client import Connect, RawClient
 
 
 def make_context() -> BrokerContext:

@@ -14,8 +14,8 @@ import pytest
 from aioproducer.compat.aiokafka import AIOKafkaProducer, errors
 from aioproducer.errors import ConfigException
 from aioproducer.protocol.api_key import ApiKey
-from tests.broker.sasl import PASSWORD
-from tests.broker.test_tls import tls_cluster
+from tests.broker.raw_clients.sasl import PASSWORD
+from tests.broker.raw_clients.tls import tls_cluster
 from tests.compat.clusters import a_cluster, make
 from tests.support.certificates import make_certificates
 from tests.support.leaks import no_leaks as no_leaks

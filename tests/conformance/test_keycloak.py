@@ -17,7 +17,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import SaslAuthenticationException
 from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable
 from aioproducer.testing.keycloak import Keycloak, fetch_keycloak
-from tests.broker.sasl import figures
+from tests.broker.raw_clients.sasl import figures
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 pytest.importorskip("jwt", reason="PyJWT is not installed")

@@ -23,7 +23,7 @@ from aioproducer.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.raw_client import RawClient
 from tests.support.manual_clock import ManualClock
 
 RETENTION, NOW = 1_000, 100_000

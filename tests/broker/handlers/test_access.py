@@ -1,4 +1,4 @@
-"""Permissions on nodes with an authorizer; ``test_access_against_apache_kafka.py`` goes through every API."""
+"""Permissions on nodes with an authorizer; ``against_apache_kafka/test_access.py`` goes through every API."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.records.compression import CompressionType
 from aioproducer.testing.kafka.apache_kafka import KafkaTools
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
-from tests.broker.sasl import CONFIGS, ESCAPED, alice, java_configs, log_in
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
+from tests.broker.raw_clients.sasl import CONFIGS, ESCAPED, alice, java_configs, log_in
 
 TOPIC, GROUP, TRANSACTIONAL_ID = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
 READ, WRITE = AclOperation.READ, AclOperation.WRITE

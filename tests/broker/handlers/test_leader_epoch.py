@@ -10,7 +10,7 @@ from aioproducer.broker.log.partition_log import PartitionLog
 from aioproducer.broker.state.topic import Partition
 from aioproducer.errors import FencedLeaderEpochException, OffsetOutOfRangeException, UnknownLeaderEpochException
 from aioproducer.records.record_batch import RecordBatch
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
 
 def test_only_the_current_epoch_will_do() -> None:

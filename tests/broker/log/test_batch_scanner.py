@@ -13,7 +13,7 @@ from aioproducer.broker.log.log_validator import Scan, scan
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.tasks.background_threads import BackgroundThreads
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
 
 @pytest.fixture

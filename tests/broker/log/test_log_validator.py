@@ -28,7 +28,7 @@ from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
-from tests.broker.batches import NOW_MS, make_batch, make_body
+from tests.broker.raw_clients.batches import NOW_MS, make_batch, make_body
 
 CODECS = list(CompressionType)
 HOUR_MS = 3_600_000

@@ -9,8 +9,8 @@ import pytest
 
 from aioproducer.broker.network import unread_responses
 from aioproducer.broker.network.unread_responses import UnreadResponses
-from tests.broker.raw_client import RawClient
-from tests.broker.served import Served, exchange
+from tests.broker.raw_clients.raw_client import RawClient
+from tests.broker.raw_clients.served import Served, exchange
 
 METADATA = struct.pack(">ihhih", 10, 3, 2, 1, -1)
 

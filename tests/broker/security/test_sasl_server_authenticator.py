@@ -24,8 +24,8 @@ from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequ
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aioproducer.security.password import Password
 from aioproducer.testing.simulation.listening import listen_on_network
-from tests.broker.raw_client import Connect, RawClient
-from tests.broker.sasl import CONFIGS, MECHANISMS, PASSWORD, figures, handshake, log_in, sasl_cluster, token
+from tests.broker.raw_clients.raw_client import Connect, RawClient
+from tests.broker.raw_clients.sasl import CONFIGS, MECHANISMS, PASSWORD, figures, handshake, log_in, sasl_cluster, token
 from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
 

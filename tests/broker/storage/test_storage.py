@@ -36,8 +36,8 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.testing.kafka.apache_kafka import KafkaTools
 from aioproducer.timing.clock import SystemClock
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
 
 
 def values(cluster: EmbeddedCluster, topic: str = "t", partition: int = 0) -> list[bytes | None]:

@@ -17,9 +17,9 @@ from aioproducer.spark.exactly_once.marker import MarkerMismatchException, Missi
 from aioproducer.spark.exactly_once.prepared import Outcome
 from aioproducer.spark.sink.sink_options import SinkOptions
 from tests.cli.conftest import Cluster, Run
-from tests.spark.checkpoints import write_checkpoint
-from tests.spark.epochs import attempts, commit, options_of, write_epoch
 from tests.spark.foreign import values
+from tests.spark.writes.checkpoints import write_checkpoint
+from tests.spark.writes.epochs import attempts, commit, options_of, write_epoch
 
 pytest.importorskip("pyarrow")
 

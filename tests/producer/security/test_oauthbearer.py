@@ -16,8 +16,8 @@ from aioproducer.admin import KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import SaslAuthenticationException, TimeoutException
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE
-from tests.broker.oauth import oauth_cluster
-from tests.broker.sasl import figures
+from tests.broker.raw_clients.oauth import oauth_cluster
+from tests.broker.raw_clients.sasl import figures
 from tests.support.identity_provider import CLIENT_SECRET, IdentityProvider, SigningKey, identity_provider
 
 pytest.importorskip("httpx", reason="httpx is not installed")

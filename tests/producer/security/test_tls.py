@@ -18,7 +18,7 @@ from aioproducer.admin import ConfigResource, KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import ConfigException, InvalidRequestException, SslAuthenticationException
 from aioproducer.reader import PartitionReader
-from tests.broker.test_tls import tls_cluster
+from tests.broker.raw_clients.tls import tls_cluster
 from tests.support.certificates import Certificates, make_certificates
 from tests.support.stores import PASSWORD as STORE_PASSWORD
 from tests.support.stores import Stores, make_stores

@@ -20,7 +20,7 @@ from aioproducer.cli.terminal import Terminal
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.testing.threaded_cluster import ThreadedCluster
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 from tests.cli.conftest import environment
 from tests.spark.topics import fill
 

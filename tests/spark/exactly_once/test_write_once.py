@@ -23,7 +23,8 @@ from aioproducer.spark.exactly_once.write_once import TransactionTooLongExceptio
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.spark.sink.task import Task
 from aioproducer.testing.faults.fault_script import FaultScript
-from tests.spark.epochs import (
+from tests.spark.foreign import values
+from tests.spark.writes.epochs import (
     COLUMNS,
     attempt,
     attempts,
@@ -34,10 +35,9 @@ from tests.spark.epochs import (
     read,
     write_epoch,
 )
-from tests.spark.foreign import values
-from tests.spark.two_nodes import chosen as chosen
-from tests.spark.two_nodes import cluster as cluster
-from tests.spark.two_nodes import faults as faults
+from tests.spark.writes.two_nodes import chosen as chosen
+from tests.spark.writes.two_nodes import cluster as cluster
+from tests.spark.writes.two_nodes import faults as faults
 
 pa = pytest.importorskip("pyarrow")
 

@@ -1,4 +1,4 @@
-"""The lag of a stream, computed from Spark's reports. ``test_source.py`` checks the reports themselves."""
+"""The lag of a stream, computed from Spark's reports. ``queries/test_source.py`` checks the reports themselves."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from aioproducer.protocol.messages.offset_commit import (
 )
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.testing import ApiKey, ErrorCode, FaultScript, FaultScriptError, Hit
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
 
 LED = ErrorCode.NOT_LEADER_OR_FOLLOWER
 

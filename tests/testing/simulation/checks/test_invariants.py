@@ -26,7 +26,7 @@ from aioproducer.testing.simulation.checks.invariants import BatchWatch, WireWat
 from aioproducer.testing.simulation.checks.ledger import Entry
 from aioproducer.testing.simulation.faults.vanished import Found
 from aioproducer.testing.simulation.scenario import Promise
-from tests.broker.batches import make_batch
+from tests.broker.raw_clients.batches import make_batch
 from tests.testing.simulation.histories import NOW_MS, History, failure
 from tests.testing.simulation.simulated import World
 

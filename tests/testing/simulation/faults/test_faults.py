@@ -33,7 +33,7 @@ from aioproducer.testing.simulation.loop import EPOCH_MS
 from aioproducer.testing.simulation.network.network import Fate
 from aioproducer.testing.simulation.releases import BEFORE_KIP_1269, NEWEST, OLD, Release, Releases
 from aioproducer.testing.simulation.trace import Trace
-from tests.broker.batches import make_batch
+from tests.broker.raw_clients.batches import make_batch
 
 TIMES = 1000
 

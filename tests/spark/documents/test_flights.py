@@ -14,7 +14,7 @@ from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 pytestmark = pytest.mark.conformance
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "flights_spark.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "flights_spark.py"
 FLIGHTS = "tailnum,origin,dest\nN14228,EWR,IAH\nN24211,LGA,IAH\nN14228,EWR,IAH\n,JFK,MIA\n"
 
 

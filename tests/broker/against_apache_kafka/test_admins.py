@@ -45,8 +45,8 @@ from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import read_batches
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
-from .batches import NOW_MS, make_batch
 from .kafka_comparison import ComparedBroker, same
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]

@@ -12,8 +12,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.handlers.fetch_sessions import FetchSessionCache
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.kafka.kafka_tools import KafkaTools
-
-from .batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from aioproducer.testing.threaded_cluster import ThreadedCluster
-
-from .foreign import values
+from tests.spark.foreign import values
 
 pytestmark = pytest.mark.conformance
 

@@ -17,8 +17,8 @@ from aioproducer.protocol.messages.delete_records import (
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.records.record_batch import read_batches
+from tests.broker.raw_clients.batches import make_batch
 
-from .batches import make_batch
 from .kafka_comparison import ComparedBroker, same
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]

@@ -13,8 +13,7 @@ from aioproducer.spark.exactly_once.prepared import Outcome
 from aioproducer.spark.exactly_once.write_once import write_once
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.spark.sink.task import Task
-
-from .foreign import values
+from tests.spark.foreign import values
 
 COLUMNS = {"value": "value"}
 

@@ -21,8 +21,7 @@ from aioproducer.spark.exactly_once.prepared import Outcome
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.spark.sink.task import Task
 from aioproducer.testing.threaded_cluster import ThreadedCluster
-
-from .foreign import read_committed, values
+from tests.spark.foreign import read_committed, values
 
 pytestmark = pytest.mark.conformance
 

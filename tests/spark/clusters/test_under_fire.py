@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from aioproducer.testing.threaded_cluster import ThreadedCluster
-
-from .foreign import values
+from tests.spark.foreign import values
 
 pytestmark = pytest.mark.conformance
 

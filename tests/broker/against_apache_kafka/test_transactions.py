@@ -25,8 +25,8 @@ from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from tests.broker.raw_clients.batches import make_batch
 
-from .batches import make_batch
 from .kafka_comparison import GROUP, TRANSACTION, ComparedBroker, same
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]

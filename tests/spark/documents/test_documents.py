@@ -21,7 +21,7 @@ from aioproducer.testing import ThreadedCluster
 
 pytestmark = pytest.mark.conformance
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def blocks(document: str, kind: str) -> list[str]:

@@ -88,11 +88,11 @@ from aioproducer.protocol.schema import Request
 from aioproducer.security.jaas import PLAIN_LOGIN_MODULE
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
+from tests.broker.raw_clients.sasl import log_in
 
-from .batches import make_batch
 from .kafka_comparison import GROUP, NOT_YET, TRANSACTION, ComparedBroker
-from .raw_client import RawClient
-from .sasl import log_in
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]
 

@@ -36,9 +36,9 @@ from aioproducer.protocol.messages.offset_fetch import (
 )
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from aioproducer.protocol.primitives import ZERO_UUID
+from tests.broker.raw_clients.raw_client import RawClient
 
 from .kafka_comparison import GROUP, ComparedBroker, same
-from .raw_client import RawClient
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
 

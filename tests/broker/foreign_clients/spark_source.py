@@ -1,4 +1,4 @@
-"""Run by test_foreign_spark.py in a process of its own: reads topic t with Spark's Kafka source, and prints JSON.
+"""Run by test_spark.py in a process of its own: reads topic t with Spark's Kafka source, and prints JSON.
 
 Arguments: the bootstrap servers, the directory with the connector's jars, one for Spark's own files.
 """

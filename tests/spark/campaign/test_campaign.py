@@ -12,9 +12,9 @@ import pytest
 
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
-from .campaign import report
-from .campaign.plan import Kind, Mode, Moment, interruptions
-from .campaign.report import Interrupted, Run
+from . import report
+from .plan import Kind, Mode, Moment, interruptions
+from .report import Interrupted, Run
 
 GOOD = Run(
     seed=3,
@@ -68,8 +68,8 @@ def test_a_problem_is_one(what: str) -> None:
 @pytest.mark.conformance
 def test_a_small_campaign(spark: object, tmp_path: Path) -> None:
     """``spark`` skips this where there is no Spark."""
-    from .campaign.campaign import Campaign, environment_of
-    from .campaign.standalone import Standalone
+    from .campaign import Campaign, environment_of
+    from .standalone import Standalone
 
     progress: list[str] = []
     environment = environment_of(tmp_path)
@@ -82,5 +82,5 @@ def test_a_small_campaign(spark: object, tmp_path: Path) -> None:
 
 
 def test_the_page_in_the_docs_is_that_of_its_figures() -> None:
-    path = Path(__file__).parents[2] / "docs" / "campaigns" / "spark.json"
+    path = Path(__file__).parents[3] / "docs" / "campaigns" / "spark.json"
     assert path.with_suffix(".md").read_text(encoding="utf-8") == report.page(report.read(path))

@@ -21,7 +21,7 @@ from tests.support.fake_registry import fake_registry
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "spark.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "spark.md"
 
 
 @dataclass

@@ -41,8 +41,8 @@ from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import read_batches
 from aioproducer.records.record_batch_header import encode_batch_header
+from tests.broker.raw_clients.batches import NOW_MS, make_batch, make_body
 
-from .batches import NOW_MS, make_batch, make_body
 from .kafka_comparison import ComparedBroker, same
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]

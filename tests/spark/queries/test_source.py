@@ -13,8 +13,7 @@ import pytest
 
 from aioproducer.spark import offsets_behind
 from aioproducer.testing.threaded_cluster import ThreadedCluster
-
-from .topics import fill, transactions
+from tests.spark.topics import fill, transactions
 
 pytest.importorskip("pyspark")
 

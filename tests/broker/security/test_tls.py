@@ -21,11 +21,11 @@ from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
+from tests.broker.raw_clients.sasl import ESCAPED, PASSWORD, alice, figures, java_configs, log_in
+from tests.broker.raw_clients.tls import tls_cluster
 from tests.support.certificates import Certificates, make_certificates
-
-from .batches import make_batch
-from .raw_client import RawClient
-from .sasl import CONFIGS, ESCAPED, PASSWORD, alice, figures, java_configs, log_in
 
 VALUES = [b"value %d" % index for index in range(100)]
 
@@ -33,23 +33,6 @@ VALUES = [b"value %d" % index for index in range(100)]
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("certificates"))
-
-
-@asynccontextmanager
-async def tls_cluster(certificates: Certificates, protocol: str = "SSL", **more: Any) -> AsyncIterator[EmbeddedCluster]:
-    configs = {
-        **(CONFIGS if protocol == "SASL_SSL" else {}),
-        "listeners": f"{protocol}://:0",
-        "inter.broker.listener.name": protocol,
-        "ssl.keystore.location": str(certificates.broker),
-        "ssl.truststore.location": str(certificates.authority),
-        **{name.replace("__", "."): value for name, value in more.items()},
-    }
-    if protocol == "SASL_SSL":
-        jaas = configs.pop("listener.name.sasl_plaintext.plain.sasl.jaas.config")
-        configs["listener.name.sasl_ssl.plain.sasl.jaas.config"] = jaas
-    async with EmbeddedCluster(configs=configs) as cluster:
-        yield cluster
 
 
 @asynccontextmanager

@@ -11,8 +11,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
-
-from .sasl import ESCAPED, MECHANISMS, PASSWORD, alice, figures, java_configs, sasl_cluster
+from tests.broker.raw_clients.sasl import ESCAPED, MECHANISMS, PASSWORD, alice, figures, java_configs, sasl_cluster
 
 pytest.importorskip("scramp", reason="scramp is not installed")
 

@@ -25,8 +25,7 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.protocol.schema import Request
 from aioproducer.records.record_batch import read_batches
-
-from .raw_client import RawClient
+from tests.broker.raw_clients.raw_client import RawClient
 
 GROUP, TRANSACTION = 0, 1
 NOT_YET = {

@@ -16,9 +16,8 @@ from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-
-from .batches import make_batch
-from .raw_client import Connect, RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import Connect, RawClient
 
 CLIENT: dict[str, str | None] = {"client-id": "raw"}
 
