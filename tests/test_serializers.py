@@ -1,4 +1,4 @@
-"""Serializers by themselves; what they write is compared with Kafka's own classes in test_kafka_compatibility.py."""
+"""Serializers by themselves; what they write is compared with Kafka's own classes in ``kafka_classes``."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from aioproducer.protocol.api_key import ApiKey
 from tests.broker.raw_clients.sasl import PASSWORD
 from tests.broker.raw_clients.tls import tls_cluster
 from tests.compat.clusters import a_cluster, make
-from tests.support.certificates import make_certificates
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.scripted_broker import ScriptedCluster
+from tests.support.security.certificates import make_certificates
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]

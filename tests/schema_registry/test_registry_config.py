@@ -11,7 +11,7 @@ from aioproducer.errors import ConfigException
 from aioproducer.schema_registry import SchemaRegistryClient
 from aioproducer.schema_registry.registry_config import RegistryConfig, registry_config
 from aioproducer.security.password import Password
-from tests.support.certificates import make_certificates
+from tests.support.security.certificates import make_certificates
 
 URL = "http://127.0.0.1:8081"
 

@@ -23,9 +23,9 @@ from aioproducer.schema_registry import (
     SchemaRegistryUnavailableException,
 )
 from aioproducer.security.oauth.http import LARGEST_ANSWER
-from tests.support.certificates import Certificates, make_certificates
 from tests.support.fake_registry import Answer, FakeRegistry, fake_registry
-from tests.support.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
+from tests.support.security.certificates import Certificates, make_certificates
+from tests.support.security.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 
 NOBODY = "http://127.0.0.1:1"
 SECRET = "planted"

@@ -15,7 +15,7 @@ from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE
 from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 from tests.broker.raw_clients.oauth import oauth_cluster
 from tests.broker.raw_clients.sasl import figures
-from tests.support.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
+from tests.support.security.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 

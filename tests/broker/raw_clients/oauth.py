@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from tests.support.identity_provider import AUDIENCE, ISSUER, IdentityProvider
+from tests.support.security.identity_provider import AUDIENCE, ISSUER, IdentityProvider
 
 
 @asynccontextmanager

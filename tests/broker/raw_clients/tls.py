@@ -8,7 +8,7 @@ from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
 from tests.broker.raw_clients.sasl import CONFIGS
-from tests.support.certificates import Certificates
+from tests.support.security.certificates import Certificates
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ import pytest
 from aioproducer.broker.security import jwks as module
 from aioproducer.broker.security.jwks import Jwks, jwks, parse_jwks
 from aioproducer.errors import ConfigException
-from tests.support.identity_provider import KEY, IdentityProvider, SigningKey, identity_provider
+from tests.support.security.identity_provider import KEY, IdentityProvider, SigningKey, identity_provider
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 

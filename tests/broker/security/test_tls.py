@@ -25,7 +25,7 @@ from tests.broker.raw_clients.batches import make_batch
 from tests.broker.raw_clients.raw_client import RawClient
 from tests.broker.raw_clients.sasl import ESCAPED, PASSWORD, alice, figures, java_configs, log_in
 from tests.broker.raw_clients.tls import tls_cluster
-from tests.support.certificates import Certificates, make_certificates
+from tests.support.security.certificates import Certificates, make_certificates
 
 VALUES = [b"value %d" % index for index in range(100)]
 

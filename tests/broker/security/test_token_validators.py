@@ -13,7 +13,7 @@ from aioproducer.broker.security.jwks import VerificationKey, parse_jwks
 from aioproducer.broker.security.token_validators import SignedTokenValidator, TokenRefused, UnsecuredTokenValidator
 from aioproducer.errors import ConfigException
 from tests.security.oauth.test_token import a_jwt
-from tests.support.identity_provider import AUDIENCE, ISSUER, KEY, SigningKey, claims
+from tests.support.security.identity_provider import AUDIENCE, ISSUER, KEY, SigningKey, claims
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed")
 

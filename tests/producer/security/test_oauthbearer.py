@@ -18,7 +18,7 @@ from aioproducer.errors import SaslAuthenticationException, TimeoutException
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE
 from tests.broker.raw_clients.oauth import oauth_cluster
 from tests.broker.raw_clients.sasl import figures
-from tests.support.identity_provider import CLIENT_SECRET, IdentityProvider, SigningKey, identity_provider
+from tests.support.security.identity_provider import CLIENT_SECRET, IdentityProvider, SigningKey, identity_provider
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 

@@ -26,7 +26,7 @@ from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.timing.clock import SystemClock
 from tests.broker.raw_clients.sasl import CONFIGS, ESCAPED, MECHANISMS, PASSWORD, alice, figures, sasl_cluster
 from tests.broker.raw_clients.tls import tls_cluster
-from tests.support.certificates import Certificates, make_certificates
+from tests.support.security.certificates import Certificates, make_certificates
 from tests.support.virtual_time import World, virtual
 
 pytest.importorskip("scramp", reason="scramp is not installed")

@@ -19,9 +19,9 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import ConfigException, InvalidRequestException, SslAuthenticationException
 from aioproducer.reader import PartitionReader
 from tests.broker.raw_clients.tls import tls_cluster
-from tests.support.certificates import Certificates, make_certificates
-from tests.support.stores import PASSWORD as STORE_PASSWORD
-from tests.support.stores import Stores, make_stores
+from tests.support.security.certificates import Certificates, make_certificates
+from tests.support.security.stores import PASSWORD as STORE_PASSWORD
+from tests.support.security.stores import Stores, make_stores
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from aioproducer.errors import AuthenticationException, SaslAuthenticationExcept
 from aioproducer.security.oauth import http
 from aioproducer.security.oauth.retrieval import retrieval
 from aioproducer.security.oauth.settings import JWT_BEARER, OAuthSettings
-from tests.support.identity_provider import CLIENT_ID, IdentityProvider, identity_provider
+from tests.support.security.identity_provider import CLIENT_ID, IdentityProvider, identity_provider
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed")
 pytest.importorskip("httpx", reason="httpx is not installed")

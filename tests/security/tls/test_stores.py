@@ -13,8 +13,8 @@ from aioproducer.configs.producer_config import ProducerConfig, producer_config
 from aioproducer.errors import ConfigException
 from aioproducer.security.tls import stores
 from aioproducer.security.tls.stores import key_store, trusted_certificates
-from tests.support.certificates import Certificates, make_certificates
-from tests.support.stores import KEY_PASSWORD, PASSWORD, Stores, make_stores
+from tests.support.security.certificates import Certificates, make_certificates
+from tests.support.security.stores import KEY_PASSWORD, PASSWORD, Stores, make_stores
 
 pytestmark = pytest.mark.once  # keytool takes a second for each store
 

@@ -16,7 +16,14 @@ from aioproducer.reader import PartitionReader
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
-from tests.support.identity_provider import AUDIENCE, ISSUER, KEY, IdentityProvider, SigningKey, identity_provider
+from tests.support.security.identity_provider import (
+    AUDIENCE,
+    ISSUER,
+    KEY,
+    IdentityProvider,
+    SigningKey,
+    identity_provider,
+)
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 

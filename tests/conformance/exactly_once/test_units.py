@@ -13,8 +13,7 @@ import pytest
 from aioproducer import ConsumerGroupMetadata, DeliveryError, KafkaProducer, Outcome, TopicPartition
 from aioproducer.errors import RecordTooLargeException
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
-
-from .topics import create_topic
+from tests.conformance.topics import create_topic
 
 log = logging.getLogger(__name__)
 

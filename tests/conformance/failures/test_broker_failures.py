@@ -11,8 +11,7 @@ import pytest
 from aioproducer import KafkaProducer, ProducerRecord
 from aioproducer.testing.delivered import assert_delivered
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
-
-from .topics import create_topic, describe_topic
+from tests.conformance.topics import create_topic, describe_topic
 
 PARTITIONS = 6
 # Records before and after a failure: enough of each that the failure falls among them.

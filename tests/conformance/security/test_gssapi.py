@@ -1,6 +1,6 @@
 """Producers that authenticate to real Kafka with Kerberos tickets of a real KDC.
 
-Skipped where MIT Kerberos or the library gssapi is missing (``tests/support/kdc.py``).
+Skipped where MIT Kerberos or the library gssapi is missing (``tests/support/security/kdc.py``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aioproducer.reader import PartitionReader
 from aioproducer.security.jaas import KERBEROS_LOGIN_MODULE
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
-from tests.support.kdc import REALM, Kdc, running_kdc
+from tests.support.security.kdc import REALM, Kdc, running_kdc
 
 LIFE_S = 8
 """Seconds that a ticket of ``shortlived`` is valid."""

@@ -9,8 +9,7 @@ from aiokafka import AIOKafkaConsumer
 from aioproducer import ConsumerGroupMetadata, KafkaProducer, TopicPartition, wait_all
 from aioproducer.errors import TransactionAbortableException
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
-
-from .topics import assert_committed, create_topic
+from tests.conformance.topics import assert_committed, create_topic
 
 PARTITIONS = 4
 RECORDS = 3000

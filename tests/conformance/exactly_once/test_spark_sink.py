@@ -20,10 +20,9 @@ from aioproducer.spark.exactly_once.prepared import names_of, prepared_of
 from aioproducer.spark.exactly_once.two_phases import abort_undecided, finish, set_by_hand
 from aioproducer.spark.exactly_once.write_state import Fate
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from tests.conformance.topics import create_topic
 from tests.spark.foreign import values
 from tests.spark.writes.epochs import attempt, attempts, batches, commit, options_of, write_epoch
-
-from .topics import create_topic
 
 pytestmark = pytest.mark.conformance
 

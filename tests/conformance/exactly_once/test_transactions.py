@@ -16,9 +16,8 @@ from aioproducer.testing.kafka.apache_kafka import QUICK_FAILOVER, ApacheKafka
 from aioproducer.testing.pytest_kafka import require_kafka
 from aioproducer.testing.transactions import campaign
 from aioproducer.testing.transactions.plan import Plan
+from tests.conformance.topics import assert_committed, create_topic
 from tests.support.fencing import NEWER, WAYS, check_fenced
-
-from .topics import assert_committed, create_topic
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ from aioproducer import Delivery, KafkaProducer, ProducerRecord, TimestampType, 
 from aioproducer.admin import TopicDescription
 from aioproducer.testing.delivered import assert_delivered
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
-
-from .topics import create_topic, describe_topic
+from tests.conformance.topics import create_topic, describe_topic
 
 PARTITIONS = 6
 CODECS = ("none", "gzip", "zstd")

@@ -24,7 +24,7 @@ import pytest
 import aioproducer
 from tests.support.compiled import compiled_files
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXPECT = os.environ.get("AIOPRODUCER_EXPECT")
 
 ordered = pytest.mark.skipif(EXPECT is None, reason="AIOPRODUCER_EXPECT is not set: any build will do")

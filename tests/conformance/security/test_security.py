@@ -15,9 +15,9 @@ from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.testing.kafka.kafka_jvm import properties_text
 from aioproducer.testing.pytest_kafka import running_kafka
-from tests.support.certificates import Certificates, make_certificates
-from tests.support.stores import PASSWORD as STORE_PASSWORD
-from tests.support.stores import Stores, make_stores
+from tests.support.security.certificates import Certificates, make_certificates
+from tests.support.security.stores import PASSWORD as STORE_PASSWORD
+from tests.support.security.stores import Stores, make_stores
 
 PASSWORD = "alice's secret"
 SUITE_OF_TLS_1_2 = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.compiled import compiled_files
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 
 
 def awaits(tree: ast.AST) -> Iterator[int]:

@@ -25,7 +25,7 @@ from tests.support.java_source import java_command
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
 
 VERSION = "4.3.1"
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 VALUES = [
     *("", " ", "0", "1", "-1", "-2", "2", "5", "9", "10", "17", "18", "22", "23", "-131072", "-131073", "4999", "5000"),

@@ -11,8 +11,7 @@ from aioproducer import KafkaProducer, TopicPartition, wait_all
 from aioproducer.admin import KafkaAdmin
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from aioproducer.transform import Output, Transform
-
-from .topics import assert_committed, create_topic
+from tests.conformance.topics import assert_committed, create_topic
 
 PARTITIONS = 4
 RECORDS = 3000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.certificates import Certificates
+from tests.support.security.certificates import Certificates
 
 PASSWORD = "store's secret"
 KEY_PASSWORD = "key's secret"
