@@ -78,7 +78,7 @@ async def test_one_that_does_not_end_is_cancelled(world: World, caplog: pytest.L
     assert any("did not end within 5 s" in line for line in caplog.messages)
 
 
-def test_what_is_no_reporter_is_refused() -> None:
+def test_a_value_that_is_no_reporter_is_refused() -> None:
     with pytest.raises(ConfigException, match="each with methods init and close"):
         make_producer("b:1", metric_reporters=[print])
     with pytest.raises(ConfigException, match=r"metric\.reporters"):

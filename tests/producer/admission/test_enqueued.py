@@ -58,7 +58,7 @@ def test_it_holds_nothing_when_it_has_gone() -> None:
     assert gc.get_referrers(given) == []
 
 
-def test_where_warnings_are_errors_it_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unawaited_enqueue_is_reported_where_warnings_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.append(unraisable.exc_value))
     for _ in range(100):

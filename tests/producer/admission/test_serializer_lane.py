@@ -203,7 +203,7 @@ async def test_one_look_up_serves_a_thousand_tasks_that_miss_the_cache(world: Wo
 
 
 @virtual
-async def test_what_is_answered_from_the_cache_is_appended_by_the_call(world: World) -> None:
+async def test_a_record_serialized_from_the_cache_is_appended_by_the_call(world: World) -> None:
     async with running(Cached()) as (_, producer):
         await producer.send("t", "x")
         _ = producer.send("t", "x")
@@ -452,7 +452,7 @@ async def test_the_producers_task_cancelled_by_somebody_is_no_loss_but_of_one_re
     assert cluster.values("t") == [b"6", b"7"]
 
 
-def test_what_is_no_exception_stops_the_loop() -> None:
+def test_a_base_exception_of_a_serializer_stops_the_loop() -> None:
     class Stop(BaseException):
         pass
 
@@ -1040,7 +1040,7 @@ async def test_records_that_nobody_awaits_are_bounded_while_they_wait(world: Wor
 
 
 @virtual
-async def test_what_is_made_counts_instead_of_what_it_is_made_of(world: World) -> None:
+async def test_serialized_bytes_count_as_parked_memory_instead_of_their_data(world: World) -> None:
     """Records that have been serialized and wait for memory are bounded, too."""
 
     async def large(data: int) -> bytes:

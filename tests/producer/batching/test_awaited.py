@@ -98,7 +98,7 @@ async def test_wait_all_lets_none_of_its_batches_linger() -> None:
 
 @pytest.mark.parametrize("how", ["gather", "in turn", "timeout"])
 @near
-async def test_what_is_awaited_after_all_of_it_was_sent_does_not_linger(how: str) -> None:
+async def test_records_awaited_after_all_were_sent_do_not_linger(how: str) -> None:
     async def send_all(producer: KafkaProducer) -> None:
         deliveries = [producer.send("t", b"x") for _ in range(10)]
         if how == "gather":
@@ -157,7 +157,7 @@ async def test_a_continuing_stream_is_not_cut_short_for_one_awaiting_task() -> N
 
 
 @near
-async def test_what_is_awaited_late_leaves_then() -> None:
+async def test_a_record_awaited_late_leaves_when_it_is_awaited() -> None:
     async with warm(linger_ms=1000, pipeline="auto") as (_, producer):
         delivery = producer.send("t", b"x")
         await asyncio.sleep(0)

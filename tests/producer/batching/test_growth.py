@@ -133,7 +133,7 @@ async def test_batches_of_thousands_of_partitions_linger(world: World) -> None:
             assert metrics["bufferpool-wait-ratio"] == 0
 
 
-def test_what_a_topic_takes_is_learnt_and_no_later_batch_is_split() -> None:
+def test_the_batch_limit_of_a_topic_is_learnt_and_no_later_batch_is_split() -> None:
     async def run() -> None:
         async with ScriptedCluster() as cluster:
             cluster.create_topic("t", 1, configs={"max.message.bytes": 100_000})

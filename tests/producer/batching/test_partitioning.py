@@ -332,7 +332,7 @@ async def test_it_is_closed_once_and_after_the_last_record(world: World) -> None
     assert recording.closed == 1
 
 
-def test_what_is_no_partitioner_is_refused() -> None:
+def test_a_value_that_is_no_partitioner_is_refused() -> None:
     wrongs: list[Any] = [5, object(), "no.such.module.Partitioner", "aioproducer.partitioners.Nothing"]
     for wrong in wrongs:
         with pytest.raises(ConfigException) as raised:

@@ -100,7 +100,7 @@ async def test_rows_that_can_never_be_sent_harm_no_other_wherever_they_come() ->
                 assert result.delivered == 2
 
 
-async def test_what_a_stream_raises_comes_after_the_rows_before_it() -> None:
+async def test_an_error_of_a_stream_is_raised_after_the_rows_before_it() -> None:
     pa = pytest.importorskip("pyarrow")
     batch = pa.record_batch({"v": ["a"] * 100})
 

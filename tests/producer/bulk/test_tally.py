@@ -168,7 +168,7 @@ class TallyMachine(RuleBasedStateMachine):
 TestTally = TallyMachine.TestCase
 
 
-def test_what_was_never_in_a_batch_is_counted_by_its_number() -> None:
+def test_a_record_refused_before_its_batch_is_counted_by_its_number() -> None:
     tally = BulkTally(Loop())
     tally.refused(range(3, 5), failure("no", Outcome.NOT_SENT))
     assert [index for index, _ in tally.result(9).errors] == [3, 4]

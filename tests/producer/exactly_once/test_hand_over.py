@@ -63,7 +63,7 @@ async def test_the_producer_may_begin_anew(cluster: EmbeddedCluster, producer: K
         _ = await producer.enqueue("t", b"w")
 
 
-async def test_what_has_failed_is_not_handed_over(
+async def test_a_failed_transaction_is_not_handed_over(
     cluster: EmbeddedCluster, producer: KafkaProducer, faults: FaultScript
 ) -> None:
     faults.on(ApiKey.PRODUCE).answer(ErrorCode.INVALID_RECORD)

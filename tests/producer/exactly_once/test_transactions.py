@@ -32,7 +32,7 @@ from tests.support.virtual_time import World, virtual
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
 
-async def test_how_long_its_calls_took_is_measured_as_kafka_does() -> None:
+async def test_transaction_calls_are_timed_as_kafka_does() -> None:
     async with a_cluster() as cluster, transactional(cluster) as producer:
         with pytest.raises(IllegalStateException):
             await producer.commit_transaction()
@@ -267,7 +267,7 @@ async def test_a_batch_refused_for_good_fails_the_transaction_and_not_the_produc
         assert committed(cluster) == [b"good"]
 
 
-async def test_what_is_not_sent_when_a_transaction_is_aborted_fails() -> None:
+async def test_unsent_records_fail_when_their_transaction_is_aborted() -> None:
     async with a_cluster() as cluster, transactional(cluster, linger_ms=2000) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()

@@ -210,7 +210,7 @@ class TestCallsThatSendMany:
 
 
 @PROTOCOLS
-async def test_what_is_refused_while_the_end_is_written_changes_nothing(protocol: int) -> None:
+async def test_a_record_refused_while_the_transaction_ends_changes_nothing(protocol: int) -> None:
     """The records are complete by then, and the refusal was told."""
     async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()

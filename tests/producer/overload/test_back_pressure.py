@@ -207,7 +207,7 @@ WAYS = [
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 @virtual
-async def test_whatever_awaits_deliveries_holds_their_records(
+async def test_every_way_of_awaiting_deliveries_holds_their_records(
     world: World, way: Callable[[list[Delivery]], Coroutine[Any, Any, None]], *, known: bool
 ) -> None:
     async with ScriptedCluster() as cluster:

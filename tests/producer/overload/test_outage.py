@@ -200,7 +200,7 @@ async def test_a_service_is_not_ready_from_the_first_failed_attempt_until_a_brok
 
 @pytest.mark.skipif(COMPILED, reason="compiled code has the length of a turn in it")
 @virtual
-async def test_what_expires_turn_by_turn_is_not_sent_meanwhile_but_others_are(
+async def test_batches_that_expire_turn_by_turn_are_not_sent_while_others_are(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_slice, "TIME_SLICE", 0.0)  # one batch at a time

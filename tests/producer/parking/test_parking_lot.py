@@ -622,7 +622,7 @@ def test_a_withdrawn_record_is_not_logged(caplog: pytest.LogCaptureFixture) -> N
     assert caplog.records == []
 
 
-def test_what_was_checked_is_what_is_written() -> None:
+def test_a_parked_record_is_written_as_it_was_checked() -> None:
     here = Parking()
     headers: list[Any] = [("name", b"value")]
     here.send(headers=headers)

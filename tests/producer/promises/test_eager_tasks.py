@@ -71,7 +71,7 @@ def test_transactions(protocol: int) -> None:
 
 
 @PROTOCOLS
-def test_what_is_placed_when_a_transaction_has_just_failed_keeps_no_partition_from_the_next(protocol: int) -> None:
+def test_a_record_placed_when_its_transaction_has_failed_keeps_no_partition_from_the_next(protocol: int) -> None:
     """The next in line is placed where the transaction fails, and its partition named when it has failed."""
 
     async def test() -> None:

@@ -836,7 +836,7 @@ async def test_an_offset_that_is_none_is_no_success(offset: int, believed: bool)
 
 @pytest.mark.parametrize("appended", [True, False])
 @virtual
-async def test_what_follows_a_batch_given_up_is_not_taken_for_it(world: World, appended: bool) -> None:
+async def test_a_record_after_a_batch_given_up_is_not_taken_for_its_duplicate(world: World, appended: bool) -> None:
     """Were its sequence used again, the broker would take the next record for a duplicate, and say it had it."""
     async with running(request_timeout_ms=1000, delivery_timeout_ms=1000) as (cluster, producer):
         _ = await producer.send("t", b"first")

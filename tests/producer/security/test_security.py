@@ -112,7 +112,7 @@ class TestNotBelieved:
         async with KafkaAdmin(**alice(cluster)) as admin:
             assert list(await admin.list_topics()) == []
 
-    async def test_who_is_believed_later_goes_on(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_producer_goes_on_once_its_credentials_are_accepted(self, cluster: EmbeddedCluster) -> None:
         async with KafkaProducer(**alice(cluster, "SCRAM-SHA-256", sasl_plain_username="carol")) as producer:
             with pytest.raises(SaslAuthenticationException):
                 await producer.send("t", b"value")

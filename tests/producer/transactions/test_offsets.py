@@ -43,7 +43,7 @@ async def test_a_group_whose_coordinator_may_not_be_asked_fails_the_transaction(
         await goes_on(cluster, producer)
 
 
-async def test_what_a_consumer_tells_of_its_group_and_offsets_is_passed_on() -> None:
+async def test_metadata_of_group_and_offsets_is_passed_on() -> None:
     async with a_cluster() as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
@@ -87,7 +87,7 @@ async def test_no_members_are_sent_to_a_broker_that_knows_none() -> None:
         ({P: OffsetAndMetadata(1, "", 2**31)}, "g", "the leader epoch of t-0 is 2147483648"),
     ],
 )
-async def test_what_cannot_be_is_refused_and_costs_nothing(offsets: Any, group: Any, words: str) -> None:
+async def test_an_impossible_offset_or_group_is_refused_and_costs_nothing(offsets: Any, group: Any, words: str) -> None:
     async with a_cluster() as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()

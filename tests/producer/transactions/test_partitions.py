@@ -39,7 +39,7 @@ async def test_nothing_is_written_before_the_partition_was_added() -> None:
 
 
 @pytest.mark.usefixtures("no_leaks")
-async def test_what_comes_meanwhile_is_added_together() -> None:
+async def test_partitions_that_come_meanwhile_are_added_by_one_request() -> None:
     async with a_cluster(1) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         held = Held()
@@ -107,7 +107,7 @@ class TestTheEnd:
             await commit
             assert committed(cluster) == [b"a"]
 
-    async def test_what_is_under_way_when_it_is_aborted_is_tried_again_and_answered(self, protocol: int) -> None:
+    async def test_a_batch_in_flight_at_an_abort_is_retried_and_answered(self, protocol: int) -> None:
         async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
             held = Held()

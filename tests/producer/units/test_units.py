@@ -294,7 +294,7 @@ async def test_open_units_without_memory_do_not_wait_for_each_other() -> None:
 
 
 @virtual
-async def test_who_waits_for_memory_too_long_is_told_so(world: World) -> None:
+async def test_a_write_that_waits_for_memory_too_long_fails(world: World) -> None:
     config = {"buffer_memory": 20_000, "batch_size": 1000, "max_block_ms": 100}
     async with a_cluster() as cluster, using(cluster, **config) as producer, producer.unit() as first:
         await first.send("t", b"x" * 15_000, partition=0)
