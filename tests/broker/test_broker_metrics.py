@@ -91,7 +91,7 @@ async def test_requests_that_wait(cluster: EmbeddedCluster, client: RawClient) -
     assert (found["NumDelayedOperations"], found["PurgatorySize"]) == (1, 1)
 
 
-async def test_what_topics_take_in_and_give_out(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_bytes_and_messages_in_and_out_are_counted_by_topic(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.create_topic("t")
     cluster.create_topic("gone")
     batch = make_batch(b"a", b"b", b"c")

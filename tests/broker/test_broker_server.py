@@ -61,7 +61,9 @@ def topic(cluster: EmbeddedCluster) -> None:
 
 
 class TestInGoodOrder:
-    async def test_what_waits_is_answered(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_a_delayed_fetch_is_answered_when_the_node_stops(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
         await client.send(fetch(max_wait_ms=10**6), 12)
         await until(lambda: cluster.delayed_fetches)
         await cluster.stop_node(0, clean=True)

@@ -409,7 +409,7 @@ async def answered(client: RawClient, request: Request, version: int) -> Any:
 
 
 @pytest.mark.parametrize("granted", GRANTS)
-async def test_what_may_be_done(both: tuple[Both, Both], granted: str) -> None:
+async def test_the_same_requests_are_allowed_with_each_grant(both: tuple[Both, Both], granted: str) -> None:
     async def case(one: Both) -> list[Any]:
         for kind, key in ((GROUP, "g"), (TRANSACTION, "t")):
             await one.root.find_coordinator(key, kind)

@@ -38,7 +38,9 @@ def put(configs: ResourceConfigs, owner: Owner, name: str, config: str, value: s
         (Owner.CLIENT_METRICS, "m", "no.such", "1", InvalidRequestException),
     ],
 )
-def test_what_cannot_be_is_refused(owner: Owner, name: str, config: str, value: str, error: type[KafkaError]) -> None:
+def test_an_impossible_config_of_a_resource_is_refused(
+    owner: Owner, name: str, config: str, value: str, error: type[KafkaError]
+) -> None:
     configs = ResourceConfigs()
     with pytest.raises(error):
         put(configs, owner, name, config, value)

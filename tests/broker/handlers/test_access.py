@@ -93,7 +93,7 @@ async def test_a_name_that_a_terminal_would_obey_is_logged_without_harm(
     assert denials(caplog) == ["User:alice from 127.0.0.1 may not DESCRIBE TOPIC a\\n\\x1b[2J"]
 
 
-async def test_what_may_not_be_written_is_not_decompressed(
+async def test_a_batch_for_a_forbidden_topic_is_not_decompressed(
     cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scanned: list[object] = []

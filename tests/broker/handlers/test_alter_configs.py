@@ -33,7 +33,7 @@ async def test_configs_that_are_left_out_are_reset(cluster: EmbeddedCluster, cli
         cluster.delete_topic("u")
 
 
-async def test_what_cannot_be_changes_nothing(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_an_invalid_config_changes_nothing(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.create_topic("t", configs={"retention.ms": 1})
     assert await replace(client, TOPIC, "t", max_message_bytes="-1") is ErrorCode.INVALID_CONFIG
     assert await replace(client, TOPIC, "t", max_message_bytes=None) is ErrorCode.INVALID_REQUEST

@@ -79,7 +79,7 @@ async def test_replicas_as_assigned(cluster: EmbeddedCluster, client: RawClient)
         (CreatableTopic("t", 1, 1, configs=[CreatableTopicConfig("segment.bytes", None)]), ErrorCode.INVALID_CONFIG),
     ],
 )
-async def test_what_cannot_be(
+async def test_an_impossible_topic_is_refused_and_the_others_are_created(
     cluster: EmbeddedCluster, client: RawClient, topic: CreatableTopic, error: ErrorCode
 ) -> None:
     cluster.create_topic("there")

@@ -516,7 +516,9 @@ class TestManyPartitions:
         assert len(response.responses[0].partitions) == self.COUNT
         await self.forgotten(cluster)
 
-    async def test_what_fails_is_answered_at_once(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_a_fetch_with_a_failed_partition_is_answered_at_once(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
         response = await client.request(self.request(cluster, self.COUNT), 18)
         assert response.responses[0].partitions[-1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         await self.forgotten(cluster)

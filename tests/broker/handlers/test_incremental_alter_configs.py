@@ -109,7 +109,7 @@ async def test_only_validate(cluster: EmbeddedCluster, client: RawClient) -> Non
         (8, "0", ("root", OpType.SET, "DEBUG"), ErrorCode.INVALID_CONFIG),
     ],
 )
-async def test_what_cannot_be(
+async def test_an_impossible_change_is_refused(
     cluster: EmbeddedCluster,
     client: RawClient,
     kind: int,

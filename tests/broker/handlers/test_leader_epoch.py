@@ -24,7 +24,7 @@ def test_only_the_current_epoch_will_do() -> None:
         check_leader_epoch(partition, 5)
 
 
-def test_where_a_client_and_the_log_part() -> None:
+def test_the_offset_at_which_client_and_log_diverge_is_found() -> None:
     """The client has read up to offset 5 in epoch 1; then the log was cut at 3, and epoch 4 begins there."""
     log = PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({})))
     for epoch in (1, 1, 1, 4):

@@ -108,7 +108,7 @@ async def test_a_retried_batch_gets_its_first_offset(cluster: EmbeddedCluster, c
         ({"base_sequence": -1}, ErrorCode.INVALID_RECORD),
     ],
 )
-async def test_what_an_idempotent_producer_may_not_do(
+async def test_an_idempotent_batch_out_of_turn_is_refused(
     cluster: EmbeddedCluster, client: RawClient, header: dict[str, int], error: ErrorCode
 ) -> None:
     before: dict[str, Any] = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 0}
@@ -132,7 +132,7 @@ async def test_what_an_idempotent_producer_may_not_do(
     ],
     ids=["null", "empty", "two batches", "crc", "too large", "zstd", "future"],
 )
-async def test_what_cannot_be_appended(
+async def test_an_invalid_batch_is_refused_and_not_appended(
     cluster: EmbeddedCluster, client: RawClient, batch: bytes | None, version: int, error: ErrorCode
 ) -> None:
     answer = await only(client, to(cluster, batch), version)
@@ -359,7 +359,7 @@ class TestElsewhere:
         assert read_by == [threading.main_thread().name]
 
     @pytest.mark.parametrize(("size", "reader"), [(100, None), (2**18, "aioproducer-background-0")])
-    async def test_what_a_topic_wants_in_another_codec_is_compressed_as_quickly_or_in_a_thread(
+    async def test_a_large_batch_is_recompressed_in_a_thread_and_a_small_one_at_once(
         self, cluster: EmbeddedCluster, client: RawClient, read_by: list[str], size: int, reader: str | None
     ) -> None:
         cluster.alter_topic_configs("t", {"compression.type": "gzip", "compression.gzip.level": 9})

@@ -191,7 +191,7 @@ NEARLY = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 3, 4, 12, 14, 16, 18, 0x80,
 
 
 @given(st.one_of(NEARLY, st.binary(max_size=40)), st.integers(0, 4))
-def test_whatever_the_bytes_are_it_agrees_with_the_naive_reader(data: bytes, count: int) -> None:
+def test_the_walk_agrees_with_the_naive_reader_on_any_bytes(data: bytes, count: int) -> None:
     assert (problem_of(data, count) == "") == (naive(data) == count)
 
 
