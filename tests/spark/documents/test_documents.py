@@ -35,7 +35,7 @@ def carry_out(block: str, names: dict[str, Any]) -> None:
         asyncio.run(found)
 
 
-def test_what_they_show_runs(
+def test_the_blocks_of_the_documents_run(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from aioproducer.spark.audit import run as audit

@@ -88,7 +88,7 @@ def test_the_digest_of_version_1_cannot_be_compared() -> None:
         older(1).check(OUTCOMES, "here")
 
 
-def test_what_is_lost_is_replaced_by_the_same_rows_only() -> None:
+def test_a_lost_transaction_is_replaced_by_the_same_rows_only() -> None:
     lost, there = [HELD[1]], {0: Marker(7, 10, "01"), 2: Marker(7, 10, "03")}
     spare = Prepared(1, 5, 2000, 0, True)
     again = [OUTCOMES[0]._replace(prepared=None), OUTCOMES[1]._replace(prepared=spare), OUTCOMES[2]]
@@ -110,7 +110,7 @@ def test_many_that_are_lost_are_not_all_named() -> None:
         Decision(7, 1, "0", 30, many).again(many, {}, [], "here")
 
 
-def test_which_epochs_may_follow() -> None:
+def test_an_epoch_must_follow_the_decided_one() -> None:
     check_order(None, 0, "here")
     check_order(DECISION, 7, "here")
     with pytest.raises(MarkerMismatchException, match="here: epoch 7 was written already: the checkpoint is older"):

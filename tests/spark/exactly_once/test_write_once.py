@@ -191,7 +191,7 @@ async def test_a_task_that_outlasts_its_transaction_fails_with_the_name_of_the_c
     assert await read(cluster) == ROWS
 
 
-def test_what_fails_in_time_or_of_something_else_is_no_time_out() -> None:
+def test_a_failure_in_time_or_of_another_cause_is_no_time_out() -> None:
     chosen = SinkOptions.of(
         {
             "kafka.bootstrap.servers": "localhost:9092",

@@ -121,7 +121,7 @@ def test_many_rows_of_many_tasks_some_of_them_empty(spark: Any, cluster: Threade
         ("'v' AS value", {"topic": "t", "deliveryGuarantee": "exactly-once"}, "append", 'needs option "writeId"'),
     ],
 )
-def test_what_will_not_do_is_said_before_a_task_runs(
+def test_an_unusable_frame_or_option_is_an_error_before_a_task_runs(
     spark: Any, cluster: ThreadedCluster, columns: str, options: dict[str, str], mode: str, message: str
 ) -> None:
     from pyspark.errors import PySparkException

@@ -119,7 +119,9 @@ class TestBatch:
         frame = source(spark.read, cluster, topic).schema("offset bigint, topic string").load()
         assert frame.collect() == [(offset, topic) for offset in range(5)]
 
-    def test_what_is_known_of_batches(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
+    def test_the_batch_column_describes_the_batch_of_each_record(
+        self, spark: Any, cluster: ThreadedCluster, topic: str
+    ) -> None:
         transactions(cluster, topic, "commit", "abort")
         frame = source(spark.read, cluster, topic, includeBatch="true").load()
         rows = frame.select("offset", "key", "batch.*").orderBy("offset").collect()
@@ -138,7 +140,7 @@ class TestBatch:
         assert found["read_committed"] == ["commit 0", "commit 0", "commit 2", "commit 2"]
         assert set(found["read_uncommitted"]) == {"commit 0", "abort 1", "commit 2"}
 
-    def test_what_was_read_can_be_written(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
+    def test_rows_that_were_read_can_be_written(self, spark: Any, cluster: ThreadedCluster, topic: str) -> None:
         fill(cluster, topic, 20, 20)
         cluster.create_topic("copy", 3)
         frame = source(spark.read, cluster, topic, includeHeaders="true").load()
@@ -157,7 +159,7 @@ class TestBatch:
             ("kafka.bootstrap.servers", "127.0.0.1:1", "no broker can be reached"),
         ],
     )
-    def test_what_is_wrong_is_an_error_before_any_task_runs(
+    def test_a_wrong_option_is_an_error_before_any_task_runs(
         self, spark: Any, cluster: ThreadedCluster, topic: str, name: str, value: str, message: str
     ) -> None:
         fill(cluster, topic, 5)
