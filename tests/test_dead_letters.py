@@ -90,7 +90,7 @@ async def test_nothing_goes_in_circles(transactional_id: str | None) -> None:
 
 
 @WAYS
-async def test_what_cannot_be_serialized_is_named(transactional_id: str | None) -> None:
+async def test_an_unserializable_record_is_named(transactional_id: str | None) -> None:
     def only_bytes(value: Any) -> bytes:
         if not isinstance(value, bytes):
             raise TypeError("not bytes")

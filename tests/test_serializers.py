@@ -106,7 +106,7 @@ def test_a_bool_is_no_number(serializer: Any) -> None:
         (ListSerializer(lambda item: None), [1], "the inner serializer made None of a int; it must be bytes"),
     ],
 )
-def test_what_does_not_fit_is_refused(serializer: Any, data: Any, why: str) -> None:
+def test_data_that_do_not_fit_are_refused(serializer: Any, data: Any, why: str) -> None:
     with pytest.raises(SerializationException, match=why):
         serializer(data)
 

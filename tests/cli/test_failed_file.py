@@ -41,7 +41,7 @@ def test_nothing_kept_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["failed", "failed.reasons.ndjson"])
-def test_what_was_kept_before_is_not_overwritten(tmp_path: Path, name: str) -> None:
+def test_a_file_of_failed_records_is_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("kept")
     with pytest.raises(InputError, match="exists already"):
         FailedFile(tmp_path / "failed")

@@ -101,7 +101,7 @@ def test_a_class_has_the_name_and_the_ancestors_of_kafkas(cls: type[ApiException
     assert error_class(cls.code) is cls
 
 
-def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafka: Kafka) -> None:
+def test_retriable_errors_without_a_class_belong_to_requests_that_are_never_made(kafka: Kafka) -> None:
     """Fetch sessions, elections, share groups."""
     retriable = {ErrorCode(code) for code, chain in kafka.errors.values() if "RetriableException" in chain}
     assert retriable - {cls.code for cls in named()} == {
@@ -191,7 +191,7 @@ def test_every_config_is_kafkas_or_known_to_be_our_own(kafka: Kafka) -> None:
     assert set(OURS) - set(kafka.configs) == OWN | WITH_KAFKA_4_4
 
 
-def test_what_kafka_has_and_we_have_not_is_refused_by_name(kafka: Kafka) -> None:
+def test_a_config_that_only_kafka_has_is_refused_by_name(kafka: Kafka) -> None:
     for name in set(kafka.configs) - set(OURS):
         with pytest.raises(ConfigException, match="is not supported: "):
             producer_config({"bootstrap.servers": "b:1", name: "1"})

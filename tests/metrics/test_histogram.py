@@ -25,7 +25,7 @@ def test_small_values_are_exact() -> None:
     assert (histogram.mean(0.0), histogram.maximum(0.0), histogram.count) == (40 / 6, 30, 6)
 
 
-def test_what_is_older_than_two_windows_is_forgotten() -> None:
+def test_a_value_older_than_two_windows_is_forgotten() -> None:
     histogram = Histogram(window=10.0)
     histogram.record(5, 0.0)
     histogram.record(1, 10.0)

@@ -47,7 +47,7 @@ def test_a_window_that_overlaps_counts_as_long_as_its_last_value_is_recent() -> 
     assert sensor.count_rate(29.0) == pytest.approx(2 / 19)
 
 
-def test_what_is_old_is_forgotten() -> None:
+def test_an_old_sample_is_forgotten() -> None:
     sensor = Sensor(window=1.0, samples=2)
     sensor.record(100, 0.0)
     sensor.record(1, 1.5)

@@ -225,7 +225,7 @@ def test_rows_that_differ_are_accepted(query: Query) -> None:
     assert query.read() == ["a", "next"]
 
 
-def test_what_is_no_marker_is_shown_and_replaced(query: Query) -> None:
+def test_an_offset_that_is_no_marker_is_shown_and_replaced(query: Query) -> None:
     async def foreign() -> None:
         async with open_drivers_ledger(query.options, "query", "here") as ledger:
             await ledger.take_over()

@@ -96,7 +96,7 @@ async def test_offsets_are_committed_with_the_transaction(kafka: ApacheKafka) ->
     assert line.split()[3] == "5"
 
 
-async def test_what_operators_see_of_an_open_transaction(kafka: ApacheKafka) -> None:
+async def test_an_open_transaction_is_described_and_aborted_by_operators(kafka: ApacheKafka) -> None:
     await create_topic(kafka, "operated", partitions=2)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="operated") as producer:
         await producer.init_transactions()

@@ -167,7 +167,9 @@ async def test_the_kdc_is_down(
         await producer.send("down", b"after")
 
 
-async def test_what_is_wrong(kafka: ApacheKafka, kdc: Kdc, alice: Path, tmp_path: Path) -> None:
+async def test_a_missing_ticket_or_wrong_service_is_named(
+    kafka: ApacheKafka, kdc: Kdc, alice: Path, tmp_path: Path
+) -> None:
     assert "there is no ticket: get one with kinit, or name a keytab" in await refused(by_cache(kafka))
     told = await refused(by_keytab(kafka, alice, sasl_kerberos_service_name="kafak"))
     assert "kafak/127.0.0.1" in told

@@ -327,7 +327,7 @@ class TestProvider:
             await retrieve({"sasl_oauth_token_provider": provider})
 
     @pytest.mark.parametrize("found", [None, 7, b"token", "not a token", ("token", 5)])
-    async def test_what_is_no_token(self, found: Any) -> None:
+    async def test_a_value_that_is_no_token_is_refused(self, found: Any) -> None:
         with pytest.raises(TokenUnavailableException, match=r"it returned|a token consists of") as failed:
             await retrieve({"sasl_oauth_token_provider": lambda: found})
         assert "not a token" not in str(failed.value)

@@ -133,7 +133,7 @@ class TestRefused:
             assert "config 'ssl.keystore." in message
 
 
-def test_what_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     for data, message in (
         (b"", "it is neither PEM nor PKCS12 nor JKS"),

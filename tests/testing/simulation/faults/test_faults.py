@@ -157,7 +157,7 @@ def test_every_error_of_produce_is_answered_appended_or_not(partition: Partition
     }
 
 
-def test_what_is_refused_for_good_is_not_tried_again() -> None:
+def test_an_error_for_good_is_not_retriable() -> None:
     assert all(error_class(code).retriable for code in (*REFUSED_FOR_NOW, *APPENDED))
     assert not any(error_class(code).retriable for code in (*REFUSED_FOR_GOOD, *APPENDED_FOR_GOOD))
 
