@@ -216,68 +216,74 @@ async def test_topics_by_name_and_id(pair: tuple[ComparedBroker, ComparedBroker]
     await same(pair, case)
 
 
-async def test_the_answer_about_a_new_topic(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+@pytest.mark.parametrize("version", range(2, 8))
+async def test_the_answer_about_a_new_topic(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
     async def case(broker: ComparedBroker) -> Any:
         answers: list[Any] = []
-        for version in range(2, 8):
-            for validate_only in (True, False):
-                configs = [CreatableTopicConfig("retention.ms", "5"), CreatableTopicConfig("cleanup.policy", "compact")]
-                request = CreateTopicsRequest(
-                    [CreatableTopic(f"new-{version}", 2, 1, configs=configs)], validate_only=validate_only
+        for validate_only in (True, False):
+            configs = [CreatableTopicConfig("retention.ms", "5"), CreatableTopicConfig("cleanup.policy", "compact")]
+            request = CreateTopicsRequest(
+                [CreatableTopic(f"new-{version}", 2, 1, configs=configs)], validate_only=validate_only
+            )
+            answer = await broker.client.request(request, version)
+            (one,) = answer.topics
+            known = {config.name: config for config in one.configs or []}
+            answers.append(
+                (
+                    validate_only,
+                    name_of(one.error_code),
+                    one.num_partitions,
+                    one.replication_factor,
+                    one.topic_config_error_code,
+                    one.topic_id.int > 0,
+                    [known.get(name) for name in ("retention.ms", "cleanup.policy", "segment.bytes")],
                 )
-                answer = await broker.client.request(request, version)
-                (one,) = answer.topics
-                known = {config.name: config for config in one.configs or []}
-                answers.append(
-                    (
-                        version,
-                        validate_only,
-                        name_of(one.error_code),
-                        one.num_partitions,
-                        one.replication_factor,
-                        one.topic_config_error_code,
-                        one.topic_id.int > 0,
-                        [known.get(name) for name in ("retention.ms", "cleanup.policy", "segment.bytes")],
-                    )
-                )
-            again = await broker.client.request(CreateTopicsRequest([CreatableTopic(f"new-{version}", 2, 1)]), version)
-            (one,) = again.topics
-            answers.append((name_of(one.error_code), bool(one.error_message), one.num_partitions, one.configs))
+            )
+        again = await broker.client.request(CreateTopicsRequest([CreatableTopic(f"new-{version}", 2, 1)]), version)
+        (one,) = again.topics
+        answers.append((name_of(one.error_code), bool(one.error_message), one.num_partitions, one.configs))
         return answers
 
     await same(pair, case)
 
 
-async def test_cluster(pair: tuple[ComparedBroker, ComparedBroker]) -> None:
+@pytest.mark.parametrize("version", range(3))
+async def test_cluster(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
     async def case(broker: ComparedBroker) -> Any:
         answers: list[Any] = []
-        for version in range(3):
-            for kind in (1, 2, 0, 7) if version else (1,):
-                request = DescribeClusterRequest(True, kind, include_fenced_brokers=version == 2)
-                answer = await broker.client.request(request, version)
-                answers.append(
-                    (
-                        version,
-                        name_of(answer.error_code),
-                        bool(answer.error_message),
-                        answer.endpoint_type,
-                        len(answer.cluster_id),
-                        answer.controller_id == -1,
-                        [(one.host, one.rack, one.is_fenced) for one in answer.brokers],
-                        answer.cluster_authorized_operations,
-                    )
+        for kind in (1, 2, 0, 7) if version else (1,):
+            request = DescribeClusterRequest(True, kind, include_fenced_brokers=version == 2)
+            answer = await broker.client.request(request, version)
+            answers.append(
+                (
+                    name_of(answer.error_code),
+                    bool(answer.error_message),
+                    answer.endpoint_type,
+                    len(answer.cluster_id),
+                    answer.controller_id == -1,
+                    [(one.host, one.rack, one.is_fenced) for one in answer.brokers],
+                    answer.cluster_authorized_operations,
                 )
-        for version in range(7):
-            keys = ["a", "", "b"] if version >= 4 else []
-            for kind in (0, 1, 2, 7) if version else (0,):
-                find = FindCoordinatorRequest("" if keys else "a", kind, keys)
-                answer = await broker.settled(
-                    find,
-                    version,
-                    lambda response: max([response.error_code, *(one.error_code for one in response.coordinators)]),
-                )
-                answers.append((version, kind, name_of(answer.error_code), answer.node_id == -1))
-                answers.append([(one.key, name_of(one.error_code), one.node_id == -1) for one in answer.coordinators])
+            )
+        return answers
+
+    await same(pair, case)
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_coordinators(pair: tuple[ComparedBroker, ComparedBroker], version: int) -> None:
+    async def case(broker: ComparedBroker) -> Any:
+        answers: list[Any] = []
+        keys = ["a", "", "b"] if version >= 4 else []
+        for kind in (0, 1, 2, 7) if version else (0,):
+            find = FindCoordinatorRequest("" if keys else "a", kind, keys)
+            answer = await broker.settled(
+                find,
+                version,
+                lambda response: max([response.error_code, *(one.error_code for one in response.coordinators)]),
+            )
+            answers.append((kind, name_of(answer.error_code), answer.node_id == -1))
+            answers.append([(one.key, name_of(one.error_code), one.node_id == -1) for one in answer.coordinators])
         return answers
 
     await same(pair, case)

@@ -40,13 +40,13 @@ async def list_offset(client: RawClient, timestamp: int, version: int = 11, **mo
     return answer
 
 
-async def test_ends_in_every_version(client: RawClient) -> None:
-    for version in range(1, 12):
-        latest = await list_offset(client, LATEST, version)
-        assert (latest.error_code, latest.timestamp, latest.offset) == (ErrorCode.NONE, -1, 5)
-        earliest = await list_offset(client, EARLIEST, version)
-        assert (earliest.error_code, earliest.timestamp, earliest.offset) == (ErrorCode.NONE, -1, 1)
-        assert (latest.leader_epoch, earliest.leader_epoch) == ((0, 3) if version >= 4 else (-1, -1))
+@pytest.mark.parametrize("version", range(1, 12))
+async def test_ends_in_every_version(client: RawClient, version: int) -> None:
+    latest = await list_offset(client, LATEST, version)
+    assert (latest.error_code, latest.timestamp, latest.offset) == (ErrorCode.NONE, -1, 5)
+    earliest = await list_offset(client, EARLIEST, version)
+    assert (earliest.error_code, earliest.timestamp, earliest.offset) == (ErrorCode.NONE, -1, 1)
+    assert (latest.leader_epoch, earliest.leader_epoch) == ((0, 3) if version >= 4 else (-1, -1))
 
 
 @pytest.mark.parametrize(
