@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +11,7 @@ from aioproducer import KafkaProducer, ProducerRecord
 from aioproducer.testing.delivered import assert_delivered
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from tests.conformance.topics import create_topic, describe_topic
+from tests.support.polling import until
 
 PARTITIONS = 6
 # Records before and after a failure: enough of each that the failure falls among them.
@@ -34,11 +34,17 @@ def hang(kafka: ApacheKafka, node_id: int) -> None:
     """Long enough to be fenced: others lead meanwhile, and what the node still has to say is out of date."""
     kafka.pause_node(node_id)
     others = {1, 2, 3} - {node_id}
-    while any(node_id in kafka.known_brokers(other) for other in others):
-        time.sleep(POLL)
+    until(
+        lambda: all(node_id not in kafka.known_brokers(other) for other in others),
+        "the others still know the node",
+        every=POLL,
+    )
     kafka.resume_node(node_id)
-    while any(node_id not in kafka.known_brokers(other) for other in others):
-        time.sleep(POLL)
+    until(
+        lambda: all(node_id in kafka.known_brokers(other) for other in others),
+        "the others do not know the node again",
+        every=POLL,
+    )
 
 
 @pytest.mark.parametrize("failure", [crash, restart, hang])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +37,7 @@ from tests.spark.writes.epochs import (
 from tests.spark.writes.two_nodes import chosen as chosen
 from tests.spark.writes.two_nodes import cluster as cluster
 from tests.spark.writes.two_nodes import faults as faults
+from tests.support.polling import until
 
 pa = pytest.importorskip("pyarrow")
 
@@ -176,10 +176,7 @@ async def test_a_task_that_outlasts_its_transaction_fails_with_the_name_of_the_c
 
     def slow() -> Iterator[Any]:
         yield from batches(ROWS[:20])
-        deadline = time.monotonic() + 30
-        while cluster.log("t").log_end_offset <= 20:  # until the broker has aborted the transaction
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: cluster.log("t").log_end_offset > 20, "the broker has not aborted the transaction")
         yield from batches(ROWS[20 : 20 + sent_then])
 
     with pytest.raises(

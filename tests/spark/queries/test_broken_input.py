@@ -17,6 +17,7 @@ import pytest
 
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 from tests.spark.foreign import values
+from tests.support.polling import until
 
 pytestmark = pytest.mark.conformance
 
@@ -64,7 +65,9 @@ def awaiting() -> Callable[[Path], Path]:
     return wait
 
 
-wait_for = awaiting()
+def wait_for(file: Path) -> Path:
+    until(file.exists, f"{file} has not come", timeout=120)
+    return file
 
 
 def observed(directory: Path) -> type:

@@ -12,15 +12,15 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from aioproducer.testing.process_guard import ProcessGuard
+from tests.support.polling import until
 
 REALM: Final = "EXAMPLE.TEST"
 _PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
@@ -102,15 +102,15 @@ class Kdc:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            if self._process.poll() is not None:
-                break
-            time.sleep(0.02)
-        raise RuntimeError(f"the KDC does not serve: {(self.directory / 'output.log').read_text()}")
+        process = self._process
+        with suppress(TimeoutError):
+            until(lambda: self._serves() or process.poll() is not None, "the KDC does not serve", timeout=20)
+        if not self._serves():
+            raise RuntimeError(f"the KDC does not serve: {(self.directory / 'output.log').read_text()}")
+
+    def _serves(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def stop(self) -> None:
         if self._process is not None:
