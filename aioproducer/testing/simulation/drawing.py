@@ -148,9 +148,14 @@ def _with_reasons_to_forget(scenario: Scenario, old: float) -> Scenario:
     """A scenario in which producers rest until brokers may forget them, and in which faults last longer than that."""
     return replace(
         scenario,
-        work=[replace(plan, rests=2, old=old) for plan in scenario.work],
+        work=[_with_rests(plan, old) for plan in scenario.work],
+        applications=[replace(plan, work=_with_rests(plan.work, old)) for plan in scenario.applications],
         faults_until=scenario.faults_until + 2 * scenario.expiry,
     )
+
+
+def _with_rests(plan: WorkPlan, old: float) -> WorkPlan:
+    return replace(plan, rests=2, old=old)
 
 
 def _draw_rates(random: Random) -> dict[str, float]:
@@ -171,7 +176,7 @@ def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool, ampl
         impossible.add("recreate")
     if in_transactions:
         # A log that loses records makes transactions incomplete.
-        impossible |= {"truncation", "retention", "expiry"}
+        impossible |= {"truncation", "retention"}
     else:
         impossible.add("coordinators")
     if ample:

@@ -139,6 +139,11 @@ class Scenario:
         return "recreate" in self.rates and self.by_name and self.config["max_in_flight_requests_per_connection"] > 1
 
     @property
+    def hides_new_topics(self) -> bool:
+        """Brokers that name topics by name show fewer partitions for a while: a topic created anew looks the same."""
+        return "growth" in self.rates and self.by_name
+
+    @property
     def compacts(self) -> bool:
         """Brokers refuse records without a key, and name them (KIP-467)."""
         return self.broker_configs.get("log.cleanup.policy") == "compact"

@@ -292,10 +292,13 @@ class SimulatedFaults(Faults, NetworkFaults):
         return AppendFault(self._one_of(REFUSED_FOR_NOW), appended=False)
 
     def _forget(self, log: PartitionLog, batch: RecordBatch) -> None:
-        """Forgets the batch's producer if it was idle for long. Kafka does so later, when it checks all producers."""
+        """Forgets the batch's producer if it was idle for long, but never in the middle of a transaction. Kafka does so
+        later, when it checks all producers."""
         producer_id = batch.producer_id
         last, now = self._written.get((log, producer_id)), self.now()
         self._written[log, producer_id] = now
+        if producer_id in log.open_transactions:
+            return
         idle = last is not None and now - last > self.expiry
         if (idle or self._wrote_old_records(log, batch)) and self.strikes("expiry"):
             self._trace("forget", log.name, producer_id)

@@ -387,6 +387,20 @@ def test_with_ample_time_nothing_fails(error: KafkaError, allowed: bool, ample: 
     assert ("nothing fails that could be delivered" in broken) == (ample and not allowed)
 
 
+@pytest.mark.parametrize("growth", [True, False])
+@pytest.mark.parametrize("by_name", [True, False])
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_a_gap_is_unexplained_where_fewer_partitions_look_like_a_new_topic(
+    growth: bool, by_name: bool, outcome: Outcome
+) -> None:
+    history = History(rates=FAULTS | ({"growth": 0.1} if growth else {}))
+    release: dict[int, int] = {ApiKey.PRODUCE: 12} if by_name else {}
+    history.scenario = replace(history.scenario, ample=True, release=release)
+    history.ends(history.sent(), failure(OutOfOrderSequenceException("gap"), outcome))
+    allowed = growth and by_name and outcome is Outcome.UNKNOWN
+    assert ("nothing fails that could be delivered" in found(history)) == (not allowed)
+
+
 @pytest.mark.parametrize(
     ("rates", "size", "may_fail"), [({}, 430, True), ({}, 380, False), ({"limits": 0.1}, 380, True)]
 )
