@@ -57,7 +57,7 @@ async def admin(cluster: EmbeddedCluster) -> AsyncIterator[KafkaAdmin]:
         yield admin
 
 
-async def test_what_is_created_is_described_and_deleted(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+async def test_created_acls_are_described_and_deleted(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
     assert await admin.describe_acls() == []
     await admin.create_acl(READ)
     assert await admin.create_acls([READ, DENIED, DENIED]) == {READ: None, DENIED: None}
@@ -105,7 +105,7 @@ async def test_without_an_authorizer() -> None:
                 await call
 
 
-async def test_who_may_not() -> None:
+async def test_a_principal_without_permission_is_refused() -> None:
     configs = {**CONFIGS, "super.users": ""}
     async with (
         EmbeddedCluster(configs=configs) as cluster,

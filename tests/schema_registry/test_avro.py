@@ -189,7 +189,7 @@ async def test_broken_data(registry: SchemaRegistryClient) -> None:
         (int, "neither a dataclass nor a pydantic model"),
     ],
 )
-def test_what_is_no_schema(registry: SchemaRegistryClient, schema: Any, said: str) -> None:
+def test_a_text_that_is_no_schema_is_refused(registry: SchemaRegistryClient, schema: Any, said: str) -> None:
     with pytest.raises(IllegalArgumentException, match=said):
         AvroSerializer(registry, schema)
 

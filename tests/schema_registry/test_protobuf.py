@@ -109,6 +109,6 @@ async def test_broken_data(registry: SchemaRegistryClient) -> None:
 
 
 @pytest.mark.parametrize("message", [Order(), dict, "shop.Order", None])
-def test_what_is_no_class_of_messages(registry: SchemaRegistryClient, message: Any) -> None:
+def test_a_value_that_is_no_message_class_is_refused(registry: SchemaRegistryClient, message: Any) -> None:
     with pytest.raises(IllegalArgumentException, match="no class of messages"):
         ProtobufSerializer(registry, message)

@@ -61,7 +61,7 @@ async def test_references_are_read(fake: FakeRegistry, registry: SchemaRegistryC
     assert await registry.get_schema(1) == schema
 
 
-async def test_what_is_not_there(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
+async def test_a_missing_version_or_subject_is_named(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
     with pytest.raises(SchemaNotFoundException, match="'a' has no version 5"):
         await registry.get_version("a", 5)
     with pytest.raises(SchemaNotFoundException, match=r"no version of 'a'.*Subject 'a' not found") as failed:

@@ -348,7 +348,7 @@ def test_any_loop_and_any_thread(fake: FakeRegistry) -> None:
     assert len(fake.requests) == 3
 
 
-def test_what_is_sent(fake: FakeRegistry, tmp_path: Path) -> None:
+def test_a_registration_has_its_method_path_and_body(fake: FakeRegistry, tmp_path: Path) -> None:
     from aioproducer.schema_registry import Schema, SchemaReference
 
     schema = Schema("{}", "JSON", (SchemaReference("a.json", "a", 1),))

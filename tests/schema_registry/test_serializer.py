@@ -209,7 +209,7 @@ class TestWhichSchema:
             ({"auto_register": True}, "auto_register", "unknown serializer config"),
         ],
     )
-    def test_what_contradicts_itself(
+    def test_contradictory_options_are_refused(
         self, registry: SchemaRegistryClient, options: dict[str, Any], name: str, said: str
     ) -> None:
         for kind in (AvroSerializer, JsonSchemaSerializer):

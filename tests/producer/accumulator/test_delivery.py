@@ -99,7 +99,7 @@ def test_failed(aborted: bool) -> None:
     assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
 
 
-def test_what_fails_has_not_been_aborted_unless_that_is_said() -> None:
+def test_a_failed_delivery_is_not_shown_as_aborted() -> None:
     result, record = ProduceResult(Loop(), "t", 0), parked()
     result.fail(failure())
     record.fail(failure())
@@ -199,7 +199,7 @@ def test_a_callback_that_raises_spoils_nothing(caplog: pytest.LogCaptureFixture)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(3), asyncio.CancelledError()])
-def test_what_stops_the_loop_does_so_after_the_batch_is_complete(stop: BaseException) -> None:
+def test_a_callback_that_stops_the_loop_does_so_after_the_batch_is_complete(stop: BaseException) -> None:
     loop = Loop()
     result = ProduceResult(loop, "t", 0)
     calls: list[str] = []

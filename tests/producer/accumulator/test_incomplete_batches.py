@@ -64,7 +64,7 @@ class IncompleteMachine(RuleBasedStateMachine):
 TestIncompleteBatches: Any = IncompleteMachine.TestCase
 
 
-def test_what_is_not_there_has_no_queue_and_no_place() -> None:
+def test_an_unknown_batch_has_no_queue_and_no_place() -> None:
     batches, batch = IncompleteBatches(), make_batch(Loop())
     with pytest.raises(KeyError):
         batches.queue_of(batch)

@@ -35,7 +35,7 @@ def test_depth_counts_the_open_batch() -> None:
     assert repr(queue) == "<PartitionQueue t-3 depth=2 leader=-1>"
 
 
-def test_what_has_grown_counts_as_several_batches() -> None:
+def test_a_grown_batch_counts_as_several_batches() -> None:
     queue = PartitionQueue("t", 3, None)
     assert queue.load() == 0
     queue.open = make_batch(Loop(), records=1)
