@@ -59,7 +59,7 @@ ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
         ),
     ],
 )
-def test_it_writes(serializer: Any, data: Any, written: bytes) -> None:
+def test_a_serializer_writes_kafkas_bytes(serializer: Any, data: Any, written: bytes) -> None:
     made = serializer(data)
     assert type(made) is bytes
     assert made == written

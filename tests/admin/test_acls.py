@@ -69,7 +69,7 @@ async def test_created_acls_are_described_and_deleted(admin: KafkaAdmin, cluster
     assert await admin.delete_acls(AclBindingFilter(principal="User:*")) == []
 
 
-async def test_one_that_cannot_be_does_not_hide_the_others(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+async def test_an_impossible_acl_hides_no_result_of_another(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
     outcomes = await admin.create_acls([NO_PRINCIPAL, READ])
     assert outcomes[READ] is None
     assert isinstance(outcomes[NO_PRINCIPAL], InvalidRequestException)

@@ -33,7 +33,7 @@ def test_a_heading_stands_once(tmp_path: Path) -> None:
     assert (tmp_path / "failed.csv").read_bytes() == b"a,b\n1,2\n3,4\n"
 
 
-def test_nothing_kept_leaves_nothing(tmp_path: Path) -> None:
+def test_files_without_a_failed_record_are_removed(tmp_path: Path) -> None:
     file = FailedFile(tmp_path / "failed")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["failed", "failed.reasons.ndjson"]
     file.close()

@@ -44,7 +44,7 @@ def test_delivered_records_are_reported() -> None:
     }
 
 
-def test_nothing_in_no_time() -> None:
+def test_a_report_of_no_records_in_no_time_has_zeros() -> None:
     rows = dict(report.delivered(Tally(), metrics(0, 0), 0.0))
     assert rows["batches"] == "0, 0.0 records each"
     assert rows["throughput"] == "0/s, 0 bytes/s"

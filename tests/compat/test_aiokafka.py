@@ -75,7 +75,7 @@ async def test_one_that_was_not_stopped_warns_and_is_collected() -> None:
         await underneath.close()
 
 
-def test_it_may_be_made_while_no_loop_runs() -> None:
+def test_a_producer_may_be_made_while_no_loop_runs() -> None:
     async def started() -> ScriptedCluster:
         cluster = ScriptedCluster()
         await cluster.start()

@@ -72,7 +72,7 @@ def lineage(kind: type) -> list[str]:
     return [base.__name__ for base in kind.__mro__ if base.__name__ in {*NAMES, "RuntimeError", "Exception"}]
 
 
-def test_they_are_aiokafkas_own() -> None:
+def test_error_classes_are_aiokafkas_own_where_it_is_installed() -> None:
     assert all(getattr(errors, name) is getattr(aiokafka_errors, name) for name in NAMES)
     assert RecordMetadata is aiokafka.structs.RecordMetadata
     assert TopicPartition is aiokafka.TopicPartition

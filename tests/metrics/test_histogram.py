@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aioproducer.metrics.histogram import Histogram, bucket_of, middle_of
 
 
-def test_nothing_recorded() -> None:
+def test_an_empty_histogram_has_no_values() -> None:
     histogram = Histogram()
     assert histogram.count == 0
     assert math.isnan(histogram.percentile(0.5, 1.0))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aioproducer.metrics.sensor import Sensor
 
 
-def test_nothing_recorded() -> None:
+def test_an_empty_sensor_has_zeros_and_no_averages() -> None:
     sensor = Sensor()
     assert (sensor.rate(5.0), sensor.count_rate(5.0), sensor.total, sensor.count) == (0.0, 0.0, 0.0, 0)
     assert math.isnan(sensor.average(5.0))

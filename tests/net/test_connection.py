@@ -187,7 +187,7 @@ async def test_requests_and_responses_are_measured() -> None:
     assert (scene.metrics.opened.count, scene.metrics.closed.count) == (1, 1)
 
 
-async def test_one_that_was_given_up_before_it_was_made_counts_as_made_and_closed() -> None:
+async def test_a_connection_given_up_before_it_was_made_counts_as_made_and_closed() -> None:
     scene = Scene(connected=False)
     scene.connection.close(NetworkException("given up"))
     scene.connect()

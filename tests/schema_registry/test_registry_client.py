@@ -119,7 +119,9 @@ async def test_an_incompatible_schema_names_subject_version_and_difference(
     assert (error.fresh().subject, error.fresh().differences) == (error.subject, error.differences)
 
 
-async def test_it_is_said_even_if_the_registry_says_no_more(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
+async def test_an_incompatible_schema_is_named_even_if_the_registry_fails_to_explain(
+    fake: FakeRegistry, registry: SchemaRegistryClient
+) -> None:
     fake.failing = lambda method, path: (409, b"") if method == "POST" else (500, b"")
     with pytest.raises(
         IncompatibleSchemaException, match="'a', because it is not compatible with its versions"

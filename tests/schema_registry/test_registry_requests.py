@@ -66,7 +66,7 @@ async def test_after_all_retries_it_is_unavailable(fake: FakeRegistry, caplog: p
     assert record.kafka == {"event": "schema_registry_unavailable"}  # type: ignore[attr-defined]
 
 
-async def test_nobody_is_there() -> None:
+async def test_an_unreachable_registry_is_named() -> None:
     with pytest.raises(SchemaRegistryUnavailableException, match="1/subjects cannot be asked"):
         await client(NOBODY).get_subjects()
 

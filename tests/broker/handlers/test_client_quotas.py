@@ -68,7 +68,7 @@ async def test_all_nodes_agree(cluster: EmbeddedCluster, connect: Connect) -> No
     assert await describe(second) == [({"user": None}, {"consumer_byte_rate": 5})]
 
 
-async def test_one_that_is_refused_hinders_no_other(client: RawClient) -> None:
+async def test_a_refused_quota_hinders_no_other(client: RawClient) -> None:
     assert await alter(
         client,
         altered({"user": "a"}, {"producer_byte_rate": -1}),

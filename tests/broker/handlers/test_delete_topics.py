@@ -37,7 +37,9 @@ async def test_by_id(cluster: EmbeddedCluster, client: RawClient) -> None:
     assert (missing.name, missing.topic_id, missing.error_code) == (None, unknown, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
-async def test_neither_or_both(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_a_topic_named_by_neither_or_both_of_name_and_id_is_refused(
+    cluster: EmbeddedCluster, client: RawClient
+) -> None:
     topic_id = cluster.create_topic("t").id
     request = DeleteTopicsRequest([DeleteTopicState(None), DeleteTopicState("t", topic_id)])
     answers = (await client.request(request, 6)).responses

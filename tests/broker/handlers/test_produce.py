@@ -209,7 +209,9 @@ class TestLeader:
 
 class TestAcks:
     @pytest.mark.parametrize("acks", [2, -2])
-    async def test_others_than_0_1_and_all(self, cluster: EmbeddedCluster, client: RawClient, acks: int) -> None:
+    async def test_acks_other_than_0_1_and_all_are_refused(
+        self, cluster: EmbeddedCluster, client: RawClient, acks: int
+    ) -> None:
         answer = await only(client, to(cluster, make_batch(b"a"), acks=acks))
         assert answer.error_code == ErrorCode.INVALID_REQUIRED_ACKS
         assert values(cluster) == []

@@ -94,7 +94,7 @@ def test_the_smallest_timestamp_but_for_records_without_one(records: list[Fields
 
 
 @given(RECORDS, DELTA, DELTA, DELTA, st.integers(1, 3))
-def test_those_with_timestamps_that_are_not_allowed(
+def test_records_with_timestamps_out_of_bounds_are_found(
     records: list[Fields], absent: int, least: int, most: int, step: int
 ) -> None:
     data = b"".join(record.encoded(offset) for offset, record in enumerate(records))

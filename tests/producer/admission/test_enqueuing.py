@@ -28,7 +28,7 @@ class Calls(list[str]):
         return Enqueuing(loop, self.steps, partial(self.append, "given up"), partial(self.append, "forgotten"))
 
 
-async def test_it_takes_its_steps_when_it_is_awaited() -> None:
+async def test_an_enqueue_takes_its_steps_when_it_is_awaited() -> None:
     calls = Calls()
     assert await calls.enqueuing() is DELIVERY
     assert await asyncio.create_task(calls.enqueuing()) is DELIVERY

@@ -40,7 +40,7 @@ def test_a_hint_to_linger_longer_fits_the_pipeline(figure: str) -> None:
     assert "raise linger.ms (7)" in finding.what_to_do
 
 
-def test_nothing_to_find() -> None:
+def test_a_healthy_producer_has_no_findings() -> None:
     assert found() == []
     assert KafkaProducer(bootstrap_servers="b:1").health() == []
 

@@ -41,7 +41,9 @@ async def still_open(cluster: EmbeddedCluster) -> list[str]:
         return await admin.list_transactions(states=["Ongoing"])
 
 
-async def test_it_is_whole_and_stays_open(cluster: EmbeddedCluster, producer: KafkaProducer) -> None:
+async def test_a_transaction_handed_over_is_whole_and_stays_open(
+    cluster: EmbeddedCluster, producer: KafkaProducer
+) -> None:
     _ = await producer.enqueue("t", b"v")
     identity = await manager_of(producer).hand_over()
     assert cluster.log("t").log_end_offset == 1, "what had not been sent is sent"

@@ -332,7 +332,7 @@ def unauthorized(response: Any) -> None:
     response.topics[0].partitions[0].error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-async def test_it_is_said_once_per_topic(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_split_is_logged_once_per_topic(caplog: pytest.LogCaptureFixture) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1, configs={"max.message.bytes": 300})
         async with make_producer(cluster.bootstrap_servers, linger_ms=5) as producer:

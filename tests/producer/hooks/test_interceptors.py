@@ -75,7 +75,7 @@ def test_a_base_exception_of_an_interceptor_reaches_the_caller() -> None:
         chain(one).on_send(RECORD)
 
 
-def test_one_that_always_raises_is_no_storm(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interceptor_that_always_raises_is_logged_ever_more_seldom(caplog: pytest.LogCaptureFixture) -> None:
     one = Appending("")
     one.raises = RuntimeError("again")
     interceptors = chain(one)

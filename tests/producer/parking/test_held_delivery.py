@@ -12,7 +12,7 @@ def held() -> tuple[HeldDelivery, CountingLot]:
     return HeldDelivery(result, 0), lot
 
 
-def test_it_is_a_delivery() -> None:
+def test_a_held_delivery_is_a_delivery() -> None:
     delivery, _ = held()
     succeed(delivery.place()[0])
     assert isinstance(delivery, Delivery)

@@ -62,7 +62,7 @@ def test_a_line_may_change_while_it_is_gone_through() -> None:
     assert [one.number for one in line] == [3, 4]
 
 
-def test_those_that_have_left_take_no_memory() -> None:
+def test_records_that_have_left_take_no_memory() -> None:
     stuck, line = record(0), WaitingLine()
     line.add(stuck)
     for number in range(1, 10_000):

@@ -207,7 +207,9 @@ PLANTED: list[tuple[type[RuleBasedStateMachine], Plant]] = [
 
 @interpreted_only
 @pytest.mark.parametrize(("machine", "plant"), PLANTED, ids=lambda one: one.__name__)
-def test_it_is_found(machine: type[RuleBasedStateMachine], plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_mistake_is_found(
+    machine: type[RuleBasedStateMachine], plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant(monkeypatch)
     hard_enough = settings(
         machine.TestCase.settings,

@@ -147,7 +147,7 @@ async def test_records_for_a_leader_that_refuses_the_client_have_their_time(worl
 
 
 @virtual
-async def test_it_is_said_again_before_the_session_ends(world: World) -> None:
+async def test_a_producer_reauthenticates_before_its_session_ends(world: World) -> None:
     configs = {**CONFIGS, "connections.max.reauth.ms": 10_000}
     async with (
         EmbeddedCluster(configs=configs, listen=listen_on_network, clock=LoopsClock()) as cluster,

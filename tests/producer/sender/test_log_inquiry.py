@@ -239,7 +239,7 @@ def not_leader(response: Any) -> None:
     response.topics[0].partitions[0].error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-async def test_it_is_asked_until_there_is_an_answer() -> None:
+async def test_an_inquiry_is_repeated_until_it_is_answered() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         steps = [drop(), edited(not_leader), edited(lambda response: response.topics.clear())]

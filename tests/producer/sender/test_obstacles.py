@@ -172,7 +172,7 @@ def test_linger() -> None:
     assert "for another 30 ms (pipeline=auto, with 150 ms to an answer)" in str(here.explain())
 
 
-def test_nothing_in_its_way() -> None:
+def test_a_full_batch_without_an_obstacle_is_ready() -> None:
     here = Scene()
     here.full()
     assert here.explain().reason is Reason.READY

@@ -114,7 +114,7 @@ async def test_a_passing_trouble_neither_loses_doubles_nor_reorders(trouble: str
         assert all_memory_free(producer)
 
 
-async def test_one_trouble_after_another() -> None:
+async def test_records_survive_one_trouble_after_another() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 3)
         cluster.broker.script(

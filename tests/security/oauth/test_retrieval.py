@@ -246,7 +246,7 @@ class TestAssertions:
 
 
 class TestFile:
-    async def test_it_is_read_each_time(self, tmp_path: Path) -> None:
+    async def test_a_token_file_is_read_each_time(self, tmp_path: Path) -> None:
         file = tmp_path / "token"
         file.write_text("first\n")
         configs = {"sasl_oauthbearer_token_endpoint_url": file.as_uri()}

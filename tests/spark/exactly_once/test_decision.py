@@ -38,7 +38,7 @@ def test_partitions_that_are_missing_or_have_found_another_decision() -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 400, 5000])
-def test_it_is_read_as_it_was_committed(partitions: int) -> None:
+def test_a_decision_is_read_as_it_was_committed(partitions: int) -> None:
     many = tuple(Prepared(partition, 0, 1000 + 3 * partition, 4, False) for partition in range(partitions))
     decision = Decision(7, 30, "00ff", partitions, many)
     head, *pieces = decision.as_offsets()

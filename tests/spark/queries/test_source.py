@@ -209,7 +209,7 @@ class TestStream:
         assert 'IllegalArgumentException: option "endingOffsets" is for batches only' in str(raised.value)
         assert "During handling of the above exception" not in str(raised.value)
 
-    def test_it_goes_on_where_it_was(self, cluster: ThreadedCluster, topic: str, run: Callable[..., Any]) -> None:
+    def test_a_query_goes_on_where_it_was(self, cluster: ThreadedCluster, topic: str, run: Callable[..., Any]) -> None:
         fill(cluster, topic, 5, 3)
         assert [value for batch in run() for value in batch] == expected(range(5), range(3))
         assert run() == []
