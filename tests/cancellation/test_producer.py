@@ -12,22 +12,12 @@ import pytest
 
 from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome, RecordMetadata, TopicPartition, wait_all
 from aioproducer.producer.producer import core_of
-from tests.support.cancelling import REAL_LOOPS, How, Run, Strike, everywhere, in_virtual_time
+from tests.support.cancelling import WAYS, WAYS_AND_LOOPS, How, Run, Strike, everywhere
 from tests.support.producing import all_memory_free, make_producer
 from tests.support.scripted_broker import ScriptedCluster
 from tests.support.transactional import PROTOCOLS, all_stable, committed
 
 pytestmark = pytest.mark.timeout(120)
-
-
-def named(value: Any) -> str:
-    return value.name.lower() if isinstance(value, How) else str(value.__name__)
-
-
-IN_VIRTUAL_TIME = [(how, in_virtual_time) for how in How]
-ON_SOCKETS = [(how, run) for run in REAL_LOOPS for how in (How.TWICE, How.AT_THE_END, How.SCOPE)]
-WAYS = pytest.mark.parametrize(("how", "run"), IN_VIRTUAL_TIME, ids=named)
-WAYS_AND_LOOPS = pytest.mark.parametrize(("how", "run"), IN_VIRTUAL_TIME + ON_SOCKETS, ids=named)
 
 
 @asynccontextmanager

@@ -12,8 +12,7 @@ from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.compat.aiokafka import AIOKafkaProducer
 from aioproducer.reader import PartitionReader
-from tests.cancellation.test_producer import ON_SOCKETS, WAYS, named
-from tests.support.cancelling import How, Run, Strike, everywhere
+from tests.support.cancelling import ON_SOCKETS, WAYS, How, Run, Strike, everywhere, named
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster
 

@@ -19,8 +19,8 @@ from aioproducer.schema_registry import (
 )
 from aioproducer.testing.apicurio import Apicurio, running_apicurio
 from aioproducer.testing.keycloak import Keycloak
-from tests.conformance.security.test_keycloak import LIFETIME, REALM, SECRET
-from tests.conformance.security.test_keycloak import keycloak as keycloak
+from tests.conformance.keycloak_realm import LIFETIME, REALM, SECRET
+from tests.conformance.keycloak_realm import keycloak as keycloak
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 pytest.importorskip("fastavro", reason="fastavro is not installed")

@@ -6,8 +6,6 @@ Keycloak takes half a minute to start on an idle machine: run these with ``-m ke
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,52 +13,15 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import SaslAuthenticationException
-from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable
-from aioproducer.testing.keycloak import Keycloak, fetch_keycloak
+from aioproducer.testing.keycloak import Keycloak
 from tests.broker.raw_clients.sasl import figures
+from tests.conformance.keycloak_realm import SECRET
+from tests.conformance.keycloak_realm import keycloak as keycloak
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 pytest.importorskip("jwt", reason="PyJWT is not installed")
 
 pytestmark = [pytest.mark.keycloak, pytest.mark.timeout(600)]
-
-SECRET = "planted"
-LIFETIME = 6
-REALM: dict[str, Any] = {
-    "realm": "kafka",
-    "enabled": True,
-    "sslRequired": "none",
-    "accessTokenLifespan": LIFETIME,
-    "clients": [
-        {
-            "clientId": "producer",
-            "secret": SECRET,
-            "enabled": True,
-            "serviceAccountsEnabled": True,
-            "standardFlowEnabled": False,
-            "protocolMappers": [
-                {
-                    "name": "audience",
-                    "protocol": "openid-connect",
-                    "protocolMapper": "oidc-audience-mapper",
-                    "config": {"included.custom.audience": "kafka", "access.token.claim": "true"},
-                }
-            ],
-        }
-    ],
-}
-
-
-@pytest.fixture(scope="module")
-def keycloak() -> Iterator[Keycloak]:
-    try:
-        fetch_keycloak()
-    except KafkaUnavailable as missing:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI must run the tests against Keycloak: {missing}", pytrace=False)
-        pytest.skip(f"no Keycloak to test against: {missing}")
-    with Keycloak(REALM) as keycloak:
-        yield keycloak
 
 
 def broker_configs(keycloak: Keycloak) -> dict[str, Any]:
