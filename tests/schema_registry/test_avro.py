@@ -13,7 +13,7 @@ pytest.importorskip("fastavro", reason="fastavro is not installed")
 from aioproducer.errors import IllegalArgumentException, SerializationException
 from aioproducer.schema_registry import AvroDeserializer, AvroSerializer, Schema, SchemaReference, SchemaRegistryClient
 from aioproducer.schema_registry.wire_format import prefix
-from tests.support.fake_registry import FakeRegistry
+from tests.support.schema_registry.fake_registry import FakeRegistry
 
 SCHEMA = {
     "type": "record",

@@ -24,7 +24,7 @@ from aioproducer.schema_registry import (
     SchemaRegistryClient,
 )
 from aioproducer.schema_registry.wire_format import prefix
-from tests.support.fake_registry import FakeRegistry
+from tests.support.schema_registry.fake_registry import FakeRegistry
 
 
 @dataclasses.dataclass

@@ -17,8 +17,8 @@ from aioproducer.schema_registry import (
 )
 from aioproducer.schema_registry.protobuf import message_names
 from aioproducer.schema_registry.wire_format import prefix
-from tests.support.fake_registry import FakeRegistry
-from tests.support.protobuf_messages import Customer, Line, Order
+from tests.support.schema_registry.fake_registry import FakeRegistry
+from tests.support.schema_registry.protobuf_messages import Customer, Line, Order
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from aioproducer.schema_registry import (
     SchemaRegistryClient,
 )
 from aioproducer.schema_registry.registry_client import CACHED
-from tests.support.fake_registry import Answer, FakeRegistry
+from tests.support.schema_registry.fake_registry import Answer, FakeRegistry
 
 INT, LONG = Schema('"int"'), Schema('"long"')
 

@@ -23,7 +23,7 @@ from aioproducer.schema_registry import (
     SchemaRegistryUnavailableException,
 )
 from aioproducer.security.oauth.http import LARGEST_ANSWER
-from tests.support.fake_registry import Answer, FakeRegistry, fake_registry
+from tests.support.schema_registry.fake_registry import Answer, FakeRegistry, fake_registry
 from tests.support.security.certificates import Certificates, make_certificates
 from tests.support.security.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 

@@ -25,8 +25,8 @@ from aioproducer.schema_registry import (
     SchemaRegistryClient,
     SchemaRegistryUnavailableException,
 )
-from tests.support.fake_registry import FakeRegistry
 from tests.support.leaks import no_leaks as no_leaks
+from tests.support.schema_registry.fake_registry import FakeRegistry
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 

@@ -42,7 +42,7 @@ from aioproducer.schema_registry import (
 )
 from aioproducer.testing.apicurio import Apicurio, running_apicurio
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
-from tests.support.protobuf_messages import Customer, Line, Order
+from tests.support.schema_registry.protobuf_messages import Customer, Line, Order
 
 
 @dataclass

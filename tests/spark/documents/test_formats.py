@@ -17,7 +17,7 @@ from aioproducer import KafkaProducer
 from aioproducer.schema_registry import AvroSerializer, SchemaRegistryClient
 from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, fetch_spark_avro
 from aioproducer.testing.threaded_cluster import ThreadedCluster
-from tests.support.fake_registry import fake_registry
+from tests.support.schema_registry.fake_registry import fake_registry
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
 
