@@ -39,9 +39,7 @@ def test_a_task_that_was_not_cancelled_may_not_end_with_the_others() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 @pytest.mark.timeout(120)
-def test_the_command_runs_and_writes_its_figures(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "figures.json"
     monkeypatch.setattr(sys, "argv", ["benchmarks", "back-pressure", "--share", "400", "--json", str(file)])
     assert command.main() == 0

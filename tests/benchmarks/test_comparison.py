@@ -356,7 +356,7 @@ async def test_the_brokers_cpu_time_is_shared_out_among_all_records(monkeypatch:
     assert case.summary("ours")[0].figures["broker"] == Spread(10_000, 10_000, 10_000)
 
 
-def test_the_cpu_seconds_of_a_process_are_read() -> None:
+def test_what_a_process_has_used() -> None:
     used = cpu_seconds_of(os.getpid())
     assert used is None or used > 0
     assert cpu_seconds_of(2**22 + 1) is None

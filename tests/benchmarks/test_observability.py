@@ -11,7 +11,7 @@ from tests.support.leaks import no_leaks as no_leaks
 ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
 
 
-def test_added_costs_are_compared_within_a_round() -> None:
+def test_what_is_added_is_of_the_same_round() -> None:
     spent = {way: (1000.0 + 10 * number, 2000.0 + 30 * number) for number, way in enumerate(WAYS)}
     runs = [Run(way, number, ns) for way, row in spent.items() for number, ns in enumerate(row, start=1)]
     words = Report(ENVIRONMENT, 10, runs, [1.0, 3.0, 2.0]).markdown()

@@ -37,7 +37,7 @@ def test_the_target_is_a_difference_round_by_round() -> None:
     assert report(MOST + 0.5).problems() == ["Avro, a dict: µs a record besides fastavro ≤ 1: it is 1.50"]
 
 
-def test_the_command_runs_and_writes_its_figures(tmp_path: Path) -> None:
+def test_it_runs(tmp_path: Path) -> None:
     file = tmp_path / "schemas.json"
     assert schemas.main(["--records", "10", "--rounds", "2", "--json", str(file)]) in (0, 1)
     assert {run["way"] for run in json.loads(file.read_text())["runs"]} == {LIBRARY, OURS, THEIRS}

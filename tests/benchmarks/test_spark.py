@@ -27,7 +27,7 @@ def report(
     return Report(ENVIRONMENT, 1, [*large, *(written(sink, SMALL, taken) for sink, taken in small.items())])
 
 
-def test_a_report_without_failures_has_no_problems() -> None:
+def test_what_is_as_it_should_be() -> None:
     good = report(GOOD, {EXACTLY_ONCE: CORES * PARTITIONS})
     assert good.problems() == []
     assert tuple(GOOD) == tuple(SINKS)

@@ -84,7 +84,7 @@ def test_a_callback_that_takes_too_long_in_most_rounds_is_a_problem() -> None:
     assert problem.startswith("waiters: a callback held the loop for 11.0 ms")
 
 
-def test_a_stall_of_the_bare_loop_is_no_problem() -> None:
+def test_what_is_only_there_to_be_compared_with_is_no_problem() -> None:
     assert report(**{"bare-tasks": [50.0]}).problems() == []
 
 
