@@ -83,7 +83,7 @@ DIFFERENCES = {
         "not to the connection (KIP-1269)."
     ),
 }
-"""Configs that differ from Kafka's own table; tests/test_kafka_compatibility.py compares the rest."""
+"""Configs that differ from Kafka's own table; tests/kafka_classes/test_kafka_compatibility.py compares the rest."""
 
 MIDDLE = """
 ## Where a config differs from Kafka's

@@ -49,13 +49,13 @@ EVERY = [ORDERS, ALL_TOPICS, PREFIX]
         (AclBindingFilter(name=""), []),
     ],
 )
-def test_what_a_filter_matches(wanted: AclBindingFilter, found: list[AclBinding]) -> None:
+def test_a_filter_matches_the_expected_bindings(wanted: AclBindingFilter, found: list[AclBinding]) -> None:
     assert [binding for binding in EVERY if wanted.matches(binding)] == found
     assert not wanted.is_unknown
 
 
 @pytest.mark.parametrize("enum", [ResourceType, PatternType, AclOperation, AclPermissionType])
-def test_what_newer_brokers_may_say_is_unknown(enum: type[ResourceType]) -> None:
+def test_an_enum_value_of_newer_brokers_is_unknown(enum: type[ResourceType]) -> None:
     assert enum(77) is enum.UNKNOWN
     assert enum(-1) is enum.UNKNOWN
 

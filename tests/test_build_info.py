@@ -27,7 +27,7 @@ def test_the_version_is_that_of_the_installed_package() -> None:
     assert aioproducer.__version__ == importlib.metadata.version("aioproducer")
 
 
-def test_whether_it_is_compiled() -> None:
+def test_compiled_says_whether_the_package_is_compiled() -> None:
     assert aioproducer.compiled is COMPILED
 
 

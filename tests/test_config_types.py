@@ -57,7 +57,7 @@ def test_every_config_is_there(types: type[Any], names: set[str]) -> None:
     assert set(get_type_hints(types)) == names
 
 
-def test_which_of_them_are_required() -> None:
+def test_bootstrap_servers_is_required_where_kafka_requires_it() -> None:
     required = {"bootstrap_servers"}
     assert [types.__required_keys__ for types in (ProducerConfigs, AdminConfigs)] == [required] * 2
     assert not ReaderOptions.__required_keys__
@@ -86,7 +86,7 @@ def values_of(hint: Any, row: ConfigKey) -> list[Any]:
     ("types", "config_class"),
     [(ProducerConfigs, ProducerConfig), (ReaderOptions, ReaderConfig), (RegistryOptions, RegistryConfig)],
 )
-def test_what_has_the_type_is_accepted(types: type[Any], config_class: type[Any]) -> None:
+def test_a_value_of_the_type_is_accepted(types: type[Any], config_class: type[Any]) -> None:
     rows = table(config_class)
     for name, hint in get_type_hints(types).items():
         row = rows[name.replace("_", ".")]

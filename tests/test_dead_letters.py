@@ -73,7 +73,7 @@ async def test_a_record_that_is_refused_goes_to_the_topic(
 
 
 @WAYS
-async def test_nothing_goes_in_circles(transactional_id: str | None) -> None:
+async def test_a_record_that_has_died_twice_is_no_dead_letter_again(transactional_id: str | None) -> None:
     async with letters(transactional_id) as (cluster, to):
         await to.send("small", b"x" * 600)
         again = dead(cluster)[-1]
@@ -90,7 +90,7 @@ async def test_nothing_goes_in_circles(transactional_id: str | None) -> None:
 
 
 @WAYS
-async def test_what_cannot_be_serialized_is_named(transactional_id: str | None) -> None:
+async def test_an_unserializable_record_is_named(transactional_id: str | None) -> None:
     def only_bytes(value: Any) -> bytes:
         if not isinstance(value, bytes):
             raise TypeError("not bytes")

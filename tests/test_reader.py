@@ -27,7 +27,7 @@ from aioproducer.records.compression import CompressionType
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.listening import listen_on_network
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 from tests.support.virtual_time import World, virtual
 
 QUICK: Any = {

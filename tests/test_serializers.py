@@ -1,4 +1,4 @@
-"""Serializers by themselves; what they write is compared with Kafka's own classes in test_kafka_compatibility.py."""
+"""Serializers by themselves; what they write is compared with Kafka's own classes in ``kafka_classes``."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
         ),
     ],
 )
-def test_it_writes(serializer: Any, data: Any, written: bytes) -> None:
+def test_a_serializer_writes_kafkas_bytes(serializer: Any, data: Any, written: bytes) -> None:
     made = serializer(data)
     assert type(made) is bytes
     assert made == written
@@ -106,7 +106,7 @@ def test_a_bool_is_no_number(serializer: Any) -> None:
         (ListSerializer(lambda item: None), [1], "the inner serializer made None of a int; it must be bytes"),
     ],
 )
-def test_what_does_not_fit_is_refused(serializer: Any, data: Any, why: str) -> None:
+def test_data_that_do_not_fit_are_refused(serializer: Any, data: Any, why: str) -> None:
     with pytest.raises(SerializationException, match=why):
         serializer(data)
 

@@ -147,7 +147,7 @@ async def test_a_message_that_cannot_be_processed_becomes_a_dead_letter() -> Non
         assert len(tries) == 3
 
 
-async def test_what_a_broker_refuses_is_found_and_becomes_a_dead_letter() -> None:
+async def test_a_record_that_a_broker_refuses_becomes_a_dead_letter() -> None:
     async def inflate(message: Any, output: Output) -> None:
         value = b"x" * 600 if message.value == b"31" else message.value
         output.send("out", value, partition=message.partition)

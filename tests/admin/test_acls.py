@@ -57,7 +57,7 @@ async def admin(cluster: EmbeddedCluster) -> AsyncIterator[KafkaAdmin]:
         yield admin
 
 
-async def test_what_is_created_is_described_and_deleted(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+async def test_created_acls_are_described_and_deleted(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
     assert await admin.describe_acls() == []
     await admin.create_acl(READ)
     assert await admin.create_acls([READ, DENIED, DENIED]) == {READ: None, DENIED: None}
@@ -69,7 +69,7 @@ async def test_what_is_created_is_described_and_deleted(admin: KafkaAdmin, clust
     assert await admin.delete_acls(AclBindingFilter(principal="User:*")) == []
 
 
-async def test_one_that_cannot_be_does_not_hide_the_others(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+async def test_an_impossible_acl_hides_no_result_of_another(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
     outcomes = await admin.create_acls([NO_PRINCIPAL, READ])
     assert outcomes[READ] is None
     assert isinstance(outcomes[NO_PRINCIPAL], InvalidRequestException)
@@ -105,7 +105,7 @@ async def test_without_an_authorizer() -> None:
                 await call
 
 
-async def test_who_may_not() -> None:
+async def test_a_principal_without_permission_is_refused() -> None:
     configs = {**CONFIGS, "super.users": ""}
     async with (
         EmbeddedCluster(configs=configs) as cluster,

@@ -104,7 +104,7 @@ async def test_a_leader_that_moves_is_followed(admin: KafkaAdmin, cluster: Embed
 
 
 @virtual
-async def test_one_that_fails_hides_no_other(world: World) -> None:
+async def test_a_failed_partition_hides_no_result_of_another(world: World) -> None:
     async with running(listen=listen_on_network) as cluster:
         nowhere, beyond, there = TopicPartition("nosuch", 0), TopicPartition("t", 2), TopicPartition("u", 0)
         servers = cluster.bootstrap_servers

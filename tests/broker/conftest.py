@@ -1,18 +1,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaTools, KafkaUnavailable, fetch_kafka
-from aioproducer.testing.pytest_kafka import running_kafka
+from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 
-from .kafka_comparison import ComparedBroker
-from .raw_client import Connect, RawClient
+from .raw_clients.raw_client import Connect, RawClient
 
 
 @pytest.fixture
@@ -45,24 +43,6 @@ async def connect(cluster: EmbeddedCluster) -> AsyncIterator[Connect]:
 async def client(connect: Connect) -> RawClient:
     """A connection to node 0."""
     return await connect()
-
-
-@pytest.fixture(scope="session")
-def kafka() -> Iterator[ApacheKafka]:
-    """Apache Kafka, for all that is compared with it."""
-    with running_kafka("4.3.1") as kafka:
-        yield kafka
-
-
-@pytest.fixture
-async def pair(kafka: ApacheKafka) -> AsyncIterator[tuple[ComparedBroker, ComparedBroker]]:
-    """A connection to the embedded broker, as it was before KIP-1269, and one to Apache Kafka."""
-    async with EmbeddedCluster(old_nodes=[0]) as cluster:
-        brokers = (cluster.bootstrap_servers, kafka.bootstrap_servers)
-        compared = [ComparedBroker(await RawClient.connect(servers)) for servers in brokers]
-        yield compared[0], compared[1]
-        for broker in compared:
-            await broker.client.close()
 
 
 @pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])

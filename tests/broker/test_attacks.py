@@ -23,9 +23,9 @@ from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch_header import encode_batch_header
 from tests.support.manual_clock import ManualClock
 
-from .batches import NOW_MS
-from .raw_client import Connect, RawClient
-from .served import Served, exchange
+from .raw_clients.batches import NOW_MS
+from .raw_clients.raw_client import Connect, RawClient
+from .raw_clients.served import Served, exchange
 
 HEADER = struct.Struct(">ihhih")
 METADATA = HEADER.pack(HEADER.size - 4, 3, 0, 1, -1)

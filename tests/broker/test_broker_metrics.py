@@ -23,8 +23,8 @@ from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.support.virtual_time import World, virtual
 
-from .batches import make_batch
-from .raw_client import Connect, RawClient
+from .raw_clients.batches import make_batch
+from .raw_clients.raw_client import Connect, RawClient
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "broker-metrics.md"
 
@@ -91,7 +91,7 @@ async def test_requests_that_wait(cluster: EmbeddedCluster, client: RawClient) -
     assert (found["NumDelayedOperations"], found["PurgatorySize"]) == (1, 1)
 
 
-async def test_what_topics_take_in_and_give_out(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_bytes_and_messages_in_and_out_are_counted_by_topic(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.create_topic("t")
     cluster.create_topic("gone")
     batch = make_batch(b"a", b"b", b"c")

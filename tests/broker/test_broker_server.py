@@ -26,8 +26,8 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 
-from .batches import make_batch
-from .raw_client import Connect, RawClient
+from .raw_clients.batches import make_batch
+from .raw_clients.raw_client import Connect, RawClient
 
 
 def produce(size: int = 10) -> ProduceRequest:
@@ -61,7 +61,9 @@ def topic(cluster: EmbeddedCluster) -> None:
 
 
 class TestInGoodOrder:
-    async def test_what_waits_is_answered(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_a_delayed_fetch_is_answered_when_the_node_stops(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
         await client.send(fetch(max_wait_ms=10**6), 12)
         await until(lambda: cluster.delayed_fetches)
         await cluster.stop_node(0, clean=True)

@@ -14,8 +14,8 @@ from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, Fe
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-from .batches import make_batch
-from .raw_client import RawClient
+from .raw_clients.batches import make_batch
+from .raw_clients.raw_client import RawClient
 
 
 async def test_each_node_has_a_port_of_its_own() -> None:

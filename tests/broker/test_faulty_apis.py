@@ -15,8 +15,8 @@ from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-from .batches import make_batch
-from .raw_client import Connect, RawClient
+from .raw_clients.batches import make_batch
+from .raw_clients.raw_client import Connect, RawClient
 
 
 class ScriptedFaults(Faults):

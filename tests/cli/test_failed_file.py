@@ -33,7 +33,7 @@ def test_a_heading_stands_once(tmp_path: Path) -> None:
     assert (tmp_path / "failed.csv").read_bytes() == b"a,b\n1,2\n3,4\n"
 
 
-def test_nothing_kept_leaves_nothing(tmp_path: Path) -> None:
+def test_files_without_a_failed_record_are_removed(tmp_path: Path) -> None:
     file = FailedFile(tmp_path / "failed")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["failed", "failed.reasons.ndjson"]
     file.close()
@@ -41,7 +41,7 @@ def test_nothing_kept_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["failed", "failed.reasons.ndjson"])
-def test_what_was_kept_before_is_not_overwritten(tmp_path: Path, name: str) -> None:
+def test_a_file_of_failed_records_is_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("kept")
     with pytest.raises(InputError, match="exists already"):
         FailedFile(tmp_path / "failed")

@@ -242,7 +242,7 @@ def test_empty_csv() -> None:
     st.lists(st.lists(st.text(alphabet='ab,"\n\r é', max_size=4), min_size=2, max_size=2), max_size=6),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_whatever_python_writes_as_csv_is_read(rows: list[list[str]], end: str) -> None:
+def test_csv_written_by_python_is_read(rows: list[list[str]], end: str) -> None:
     file = io.StringIO()
     writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator=end)
     writer.writerows([["x", "y"], *rows])

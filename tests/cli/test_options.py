@@ -20,7 +20,7 @@ def test_no_pair(text: str) -> None:
         pairs([text], "-X")
 
 
-def test_what_overrides_what(tmp_path: Path) -> None:
+def test_options_override_the_environment_and_files(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("# comment\nbootstrap.servers=file:1\nlinger.ms : 1\nclient.id=é\n", encoding="utf-8")
     assert client_configs(None, None, None) == {"bootstrap.servers": "localhost:9092"}

@@ -31,7 +31,7 @@ def metrics(batches: float, records: float) -> MetricsSnapshot:
     return MetricsSnapshot({MetricName(name, "producer-metrics"): value for name, value in found.items()})
 
 
-def test_what_was_delivered() -> None:
+def test_delivered_records_are_reported() -> None:
     tally = Tally(delivered=3000, delivered_bytes=600_000)
     tally.latencies._samples = [0.001, 0.002, 0.003]
     assert dict(report.delivered(tally, metrics(20, 3000), 2.0)) == {
@@ -44,14 +44,14 @@ def test_what_was_delivered() -> None:
     }
 
 
-def test_nothing_in_no_time() -> None:
+def test_a_report_of_no_records_in_no_time_has_zeros() -> None:
     rows = dict(report.delivered(Tally(), metrics(0, 0), 0.0))
     assert rows["batches"] == "0, 0.0 records each"
     assert rows["throughput"] == "0/s, 0 bytes/s"
     assert "acknowledged" not in rows
 
 
-def test_what_was_not_delivered() -> None:
+def test_undelivered_records_are_reported() -> None:
     tally = Tally()
     tally.add_failure("A", Outcome.UNKNOWN, "why")
     for _ in range(2):

@@ -28,7 +28,7 @@ async def producer() -> AsyncIterator[KafkaProducer]:
             yield producer
 
 
-async def test_what_is_delivered_is_counted(producer: KafkaProducer) -> None:
+async def test_delivered_records_are_counted(producer: KafkaProducer) -> None:
     failed = Failed()
     sending: Sending[int] = Sending(producer, "t", headers=[("h", b"x")], on_failed=failed)
     for number in range(200):
@@ -69,7 +69,7 @@ async def test_a_later_failure_is_reported(producer: KafkaProducer) -> None:
     assert failed.reported[-1] == (3, "IllegalStateException", Outcome.NOT_SENT)
 
 
-async def test_what_is_kept_is_bounded_by_what_is_under_way(
+async def test_kept_records_are_bounded_by_those_under_way(
     producer: KafkaProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "SETTLE_FROM", 10)

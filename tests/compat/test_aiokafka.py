@@ -14,12 +14,12 @@ import pytest
 from aioproducer.compat.aiokafka import AIOKafkaProducer, errors
 from aioproducer.errors import ConfigException
 from aioproducer.protocol.api_key import ApiKey
-from tests.broker.sasl import PASSWORD
-from tests.broker.test_tls import tls_cluster
+from tests.broker.raw_clients.sasl import PASSWORD
+from tests.broker.raw_clients.tls import tls_cluster
 from tests.compat.clusters import a_cluster, make
-from tests.support.certificates import make_certificates
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.scripted_broker import ScriptedCluster
+from tests.support.security.certificates import make_certificates
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
@@ -75,7 +75,7 @@ async def test_one_that_was_not_stopped_warns_and_is_collected() -> None:
         await underneath.close()
 
 
-def test_it_may_be_made_while_no_loop_runs() -> None:
+def test_a_producer_may_be_made_while_no_loop_runs() -> None:
     async def started() -> ScriptedCluster:
         cluster = ScriptedCluster()
         await cluster.start()
@@ -138,7 +138,7 @@ async def test_with_tls_and_a_password(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_is_a_value_error(arguments: dict[str, Any]) -> None:
+def test_an_impossible_argument_is_a_value_error(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError) as raised:
         AIOKafkaProducer(**arguments)
     assert isinstance(raised.value, ConfigException)
@@ -208,13 +208,13 @@ async def test_serializers_make_the_bytes_that_decide() -> None:
             _ = await producer.send("t", "*" * 2000, key="some key")
 
 
-async def test_what_a_serializer_raises_is_raised_as_it_is() -> None:
+async def test_an_error_of_a_serializer_is_raised_as_it_is() -> None:
     async with a_cluster() as cluster, make(cluster, value_serializer=lambda value: 1 / value) as producer:
         with pytest.raises(ZeroDivisionError):
             _ = await producer.send("t", 0)
 
 
-async def test_what_is_not_bytes_is_a_type_error_and_nothing_is_sent() -> None:
+async def test_a_value_or_key_that_is_not_bytes_is_a_type_error_and_nothing_is_sent() -> None:
     async with a_cluster() as cluster, make(cluster) as producer:
         with pytest.raises(TypeError, match="the value is of type str"):
             _ = await producer.send("t", "text")

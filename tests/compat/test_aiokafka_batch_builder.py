@@ -44,7 +44,7 @@ def test_it_takes_what_aiokafkas_takes(records: list[Any]) -> None:
         ({"headers": [("name", "text")]}, "a header is"),
     ],
 )
-def test_what_cannot_be_sent_is_a_type_error_and_leaves_the_batch_unchanged(
+def test_an_unsendable_record_is_a_type_error_and_leaves_the_batch_unchanged(
     wrong: dict[str, Any], message: str
 ) -> None:
     batch = BatchBuilder(SIZE)

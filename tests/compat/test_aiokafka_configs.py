@@ -85,7 +85,7 @@ def test_idle_connections_may_stay() -> None:
     assert config_of(connections_max_idle_ms=None).connections_max_idle_ms == -1
 
 
-def test_what_the_protocol_does_not_use_is_not_looked_at() -> None:
+def test_a_config_that_the_protocol_does_not_use_is_not_looked_at() -> None:
     config = config_of(ssl_context=ssl.create_default_context(), sasl_plain_username="alice", sasl_mechanism="GSSAPI")
     assert (config.security_protocol, config.ssl_context, config.credentials) == ("PLAINTEXT", None, None)
 

@@ -72,7 +72,7 @@ def lineage(kind: type) -> list[str]:
     return [base.__name__ for base in kind.__mro__ if base.__name__ in {*NAMES, "RuntimeError", "Exception"}]
 
 
-def test_they_are_aiokafkas_own() -> None:
+def test_error_classes_are_aiokafkas_own_where_it_is_installed() -> None:
     assert all(getattr(errors, name) is getattr(aiokafka_errors, name) for name in NAMES)
     assert RecordMetadata is aiokafka.structs.RecordMetadata
     assert TopicPartition is aiokafka.TopicPartition
@@ -82,7 +82,7 @@ def test_they_are_aiokafkas_own() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_where_aiokafka_is_not_installed_they_are_like_its_own(own: ModuleType, name: str) -> None:
+def test_error_classes_are_like_aiokafkas_where_it_is_not_installed(own: ModuleType, name: str) -> None:
     mine: Any = getattr(own, name)
     its: Any = getattr(aiokafka_errors, name)
     assert mine is not its

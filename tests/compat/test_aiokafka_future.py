@@ -12,8 +12,8 @@ from aioproducer import Delivery
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.future import Ending, RecordFuture
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
-from aioproducer.producer.delivery.produce_result import ProduceResult
-from tests.producer.standing_loop import succeed
+from aioproducer.producer.accumulator.produce_result import ProduceResult
+from tests.producer.simulations.standing_loop import succeed
 
 Sent = tuple[ProduceResult, Any]
 """The future by no type, because it ends with a number in the place of metadata."""
@@ -103,7 +103,7 @@ async def test_before_its_end_it_has_none() -> None:
 
 
 @pytest.mark.parametrize("end", [succeed, fail])
-async def test_one_that_was_cancelled_stays_so(end: Callable[[ProduceResult], object]) -> None:
+async def test_a_cancelled_future_stays_cancelled(end: Callable[[ProduceResult], object]) -> None:
     result, future = sent()
     assert future.cancel("enough")
     end(result)
@@ -112,7 +112,7 @@ async def test_one_that_was_cancelled_stays_so(end: Callable[[ProduceResult], ob
         await future
 
 
-async def test_one_that_is_done_cannot_be_cancelled() -> None:
+async def test_a_done_future_cannot_be_cancelled() -> None:
     result, future = sent()
     succeed(result)
     assert not future.cancel()

@@ -63,7 +63,7 @@ async def test_a_leader_that_moves_is_followed_in_order(idempotent: bool) -> Non
         (ErrorCode.INVALID_RECORD, "UnknownError"),
     ],
 )
-async def test_what_a_broker_refuses_has_aiokafkas_name(code: ErrorCode, name: str) -> None:
+async def test_a_refusal_of_a_broker_has_aiokafkas_name(code: ErrorCode, name: str) -> None:
     async with a_cluster() as cluster, make(cluster) as producer:
         cluster.broker.script(ApiKey.PRODUCE, error(code))
         with pytest.raises(getattr(errors, name)) as raised:

@@ -69,7 +69,7 @@ def test_the_fields_are_the_table() -> None:
     assert rows["servers"].default is dataclasses.MISSING
 
 
-def test_what_is_not_given_is_the_default() -> None:
+def test_a_config_that_is_not_given_has_its_default() -> None:
     assert example() == Example(servers=("s",))
 
 
@@ -141,7 +141,7 @@ def test_values_come_as_text_or_as_they_are(name: str, given: object, value: obj
         ("some_classes", ["builtins.len", None], "of type list of classes"),
     ],
 )
-def test_what_is_impossible_names_config_value_and_what_is_allowed(name: str, given: object, allowed: str) -> None:
+def test_an_error_names_the_config_its_value_and_the_values_allowed(name: str, given: object, allowed: str) -> None:
     error = refusal(**{name: given})
     dotted = name.replace("_", ".")
     assert error.name == dotted
@@ -159,7 +159,7 @@ def test_the_error_of_a_typo_names_the_nearest_config() -> None:
     assert str(refusal(quite_different=5)) == "unknown example config 'quite.different'"
 
 
-def test_what_is_not_supported_is_refused_by_name_or_prefix() -> None:
+def test_an_unsupported_config_is_refused_by_name_or_prefix() -> None:
     for name in ("not.here", "not_here", "far.away", "far_away_too"):
         error = refusal(**{name: 5})
         assert ": it is " in str(error)

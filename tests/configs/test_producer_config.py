@@ -106,7 +106,7 @@ def test_the_delivery_timeout_covers_linger_and_a_request() -> None:
         ("transactional.id", "x" * 40_000, "must be 1 to 32000 bytes in UTF-8"),
     ],
 )
-def test_what_is_unknown_or_impossible_is_named(name: str, value: object, message: str) -> None:
+def test_an_unknown_config_or_impossible_value_is_named(name: str, value: object, message: str) -> None:
     with pytest.raises(ConfigException, match=message) as raised:
         config(**{name: value})
     assert raised.value.name == name.replace("_", ".")
@@ -132,7 +132,7 @@ def test_servers_are_required() -> None:
 
 
 @pytest.mark.parametrize("name", BY_PRODUCERS)
-def test_what_kafka_has_and_this_version_has_not_is_refused_by_name(name: str) -> None:
+def test_a_config_that_only_kafka_has_is_refused_by_name(name: str) -> None:
     with pytest.raises(ConfigException, match=r"is not supported: .+; remove it"):
         config(**{name + "x" if name.endswith(".") else name: "v"})
 
@@ -296,6 +296,6 @@ def test_clients_do_not_hear_of_what_only_others_know() -> None:
         ("sasl.username", "sasl.plain.username"),
     ],
 )
-def test_what_other_clients_call_otherwise_leads_to_the_name_here(theirs: str, ours: str) -> None:
+def test_the_name_of_another_client_leads_to_the_name_here(theirs: str, ours: str) -> None:
     with pytest.raises(ConfigException, match=f"it is '{ours}' here"):
         producer_config({"bootstrap.servers": "b:1", theirs: "planted"})

@@ -63,7 +63,7 @@ def test_lines_and_escapes(text: str, entries: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "text", ["name=\\u12", "name=\\u12g4", "na\\ume=x", "name=\\u", "a=\\uD83D", "a=\\uDE00\\uD83D"]
 )
-def test_what_is_no_properties_text(text: str) -> None:
+def test_a_text_that_is_no_properties_is_refused(text: str) -> None:
     with pytest.raises(ConfigException, match=r"not a \.properties text"):
         read_properties(text)
 
@@ -90,6 +90,6 @@ def escaped(text: str, blank: str) -> str:
 
 
 @given(st.dictionaries(names, names.map(str.strip)))
-def test_what_java_stores_is_read_back(entries: dict[str, str]) -> None:
+def test_properties_stored_by_java_are_read_back(entries: dict[str, str]) -> None:
     text = "".join(f"{escaped(name, BLANK)}={escaped(value, ' ')}\n" for name, value in entries.items())
     assert read_properties(text) == entries

@@ -42,7 +42,7 @@ def test_each_provider(secrets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert look_up(both) == f'user_a="{PLANTED}" user_b="other";'
 
 
-def test_what_is_no_reference_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_no_reference_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in ("${other:x} $x ${env} 100% ${", "${}", "plain"):
         assert look_up(text) == text
     assert look_up("${env:PATH}", "") == "${env:PATH}", "not without a provider of this name"
@@ -77,7 +77,9 @@ def test_a_value_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) ->
         ("${directory:{dir}:large}" * 3, "larger than 1048576 bytes"),
     ],
 )
-def test_what_cannot_be_replaced(secrets: Path, monkeypatch: pytest.MonkeyPatch, value: str, message: str) -> None:
+def test_a_reference_that_cannot_be_replaced_is_refused(
+    secrets: Path, monkeypatch: pytest.MonkeyPatch, value: str, message: str
+) -> None:
     monkeypatch.delenv("NOT_SET", raising=False)
     (secrets / "broken").write_text(r"planted=\u12")
     (secrets / "bytes").write_bytes(b"\xff")
@@ -96,7 +98,9 @@ def test_a_value_has_a_largest_size(secrets: Path, monkeypatch: pytest.MonkeyPat
 
 
 class TestParameters:
-    def test_what_may_be_read(self, secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def test_only_files_in_allowed_paths_are_read(
+        self, secrets: Path, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
         other = tmp_path_factory.mktemp("other")
         (other / "password").write_text("other")
         (secrets / "escapes").symlink_to(other / "password")
@@ -106,7 +110,7 @@ class TestParameters:
             with pytest.raises(ConfigException, match=r"is not in allowed\.paths"):
                 look_up(f"${{directory:{path}:{name}}}", **allowed)
 
-    def test_which_variables(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_only_variables_that_match_the_allowlist_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KAFKA_X", "x")
         allowed = {"config__providers__env__param__allowlist__pattern": "KAFKA_.*"}
         assert look_up("${env:KAFKA_X}", **allowed) == "x"

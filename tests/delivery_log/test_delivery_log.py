@@ -128,7 +128,7 @@ def test_a_failure_has_its_outcome_and_error(log: DeliveryLog, lines: Lines, out
     }
 
 
-def test_what_never_was_in_a_batch_was_not_sent(log: DeliveryLog, lines: Lines) -> None:
+def test_a_record_that_was_never_in_a_batch_is_logged_as_not_sent(log: DeliveryLog, lines: Lines) -> None:
     record = log.on_send(ProducerRecord("t", b"v"))
     log.on_send_error(record, TopicPartition("t", -1), RecordTooLargeException("too large"))
     found = lines.events()[-1]

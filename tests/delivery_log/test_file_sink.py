@@ -26,7 +26,7 @@ def numbers(path: Path) -> list[Any]:
     return [event.get("number", event["event"]) for event in read_events(path)]
 
 
-def test_what_is_written_is_in_the_file_in_order_once_it_is_closed(tmp_path: Path) -> None:
+def test_written_lines_are_in_the_file_in_order_once_it_is_closed(tmp_path: Path) -> None:
     sink = FileSink(tmp_path / "log")
     for number in range(5000):
         sink.write(line(number, 50))

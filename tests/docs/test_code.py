@@ -110,7 +110,7 @@ class Reading:
 @pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")  # kafka-python's own
 @pytest.mark.usefixtures("no_leaks")
 @pytest.mark.parametrize("document", DOCUMENTS)
-async def test_it_runs(document: str) -> None:
+async def test_the_code_of_a_document_runs(document: str) -> None:
     config: dict[str, Any] = {"linger_ms": 0}
     if document in ("docs/transactions.md", "docs/units.md"):
         config["transactional_id"] = "a reader's"

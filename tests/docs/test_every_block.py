@@ -20,11 +20,11 @@ TEXTS = {
 }
 
 RUN_ELSEWHERE = {
-    ("README.md", "df.selectExpr("): "tests/spark/test_documents.py",
+    ("README.md", "df.selectExpr("): "tests/spark/documents/test_documents.py",
     ("docs/migrating.md", "from aioproducer.compat.aiokafka import install"): "tests/docs/test_migrating.py",
     ("docs/oauth.md", ""): "tests/docs/test_oauth.py",
     ("docs/schema-registry.md", ""): "tests/docs/test_schema_registry.py",
-    ("docs/spark.md", ""): "tests/spark/test_documents.py",
+    ("docs/spark.md", ""): "tests/spark/documents/test_documents.py",
     ("docs/testing.md", ""): "tests/docs/test_testing.py",
     ("docs/tutorial.md", "from aioproducer import KafkaProducer"): "tests/docs/test_tutorial.py",
     # Celery itself is not needed for what is promised: made before the fork, used after it.

@@ -24,9 +24,9 @@ import pytest
 from aioproducer import KafkaProducer, OAuthBearerToken
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.security.oauth.claims import unverified_claims
-from tests.broker.oauth import oauth_cluster
-from tests.broker.sasl import figures
-from tests.support.identity_provider import IdentityProvider, identity_provider
+from tests.broker.raw_clients.oauth import oauth_cluster
+from tests.broker.raw_clients.sasl import figures
+from tests.support.security.identity_provider import IdentityProvider, identity_provider
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 

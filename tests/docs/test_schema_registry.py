@@ -17,9 +17,9 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.config_types import RegistryOptions
 from aioproducer.schema_registry.client.registry_client import SchemaRegistryClient
 from aioproducer.schema_registry.serializer import SerializerOptions
-from tests.support.fake_registry import FakeRegistry, fake_registry
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.protobuf_messages import Order
+from tests.support.schema_registry.fake_registry import FakeRegistry, fake_registry
+from tests.support.schema_registry.protobuf_messages import Order
 
 TEXT = (Path(__file__).parents[2] / "docs" / "schema-registry.md").read_text()
 

@@ -48,7 +48,7 @@ def test_flags_agree_with_the_tree(cls: type[KafkaError]) -> None:
     assert not (cls.retriable and cls.fatal)
 
 
-def test_what_ends_a_transaction_and_what_ends_a_producer() -> None:
+def test_abortable_and_fatal_errors_are_marked() -> None:
     assert [cls for cls in CLASSES if cls.abortable] == [TransactionAbortableException]
     assert [cls for cls in CLASSES if cls.fatal] == [ProducerFencedException]
 
@@ -190,7 +190,7 @@ def test_a_batch_has_one_error_and_its_records_may_have_their_own() -> None:
     assert company.topic_partition == refused.topic_partition == ("t", 3)
 
 
-def test_what_to_do_is_said_where_it_is_known() -> None:
+def test_a_message_has_advice_where_there_is_any() -> None:
     assert with_advice("", ErrorCode.TOPIC_AUTHORIZATION_FAILED) == (
         "Not authorized for this topic; allow this principal to WRITE to the topic (an ACL)"
     )

@@ -217,7 +217,7 @@ async def test_tests_of_users_put_something_else_in_its_place() -> None:
         assert [record.value for record in producer.history] == [b"value"]
 
 
-async def test_what_ends_before_it_may_still_send() -> None:
+async def test_a_context_that_ends_before_the_producers_may_still_send() -> None:
     """Contexts end in reverse: one that comes after the producer's has it to the last."""
     async with EmbeddedCluster() as cluster:
 

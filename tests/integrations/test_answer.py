@@ -49,7 +49,9 @@ def ended(error: KafkaError, outcome: Outcome = Outcome.NOT_SENT) -> DeliveryErr
     ],
     ids=lambda value: getattr(type(value), "__name__", None),
 )
-def test_whose_fault_it_is_and_what_to_do(error: KafkaError, status: int, headers: dict[str, str]) -> None:
+def test_an_answer_has_the_status_and_headers_of_its_error(
+    error: KafkaError, status: int, headers: dict[str, str]
+) -> None:
     answer = Answers(retry_after=7).to(error)
     assert answer is not None
     assert (answer.status, answer.headers) == (status, headers)
@@ -79,7 +81,7 @@ EVERY_CLASS = [
 ]
 
 
-def test_whatever_may_work_later_or_may_have_happened_has_an_answer() -> None:
+def test_every_error_of_unknown_outcome_has_an_answer() -> None:
     for one in EVERY_CLASS:
         unknown = Answers().to(ended(one("x"), Outcome.UNKNOWN))
         assert unknown is not None, one

@@ -139,7 +139,7 @@ async def test_a_failure_is_in_the_span_wherever_it_happens(traces: Traces) -> N
     assert (last.attributes or {})["aioproducer.outcome"] == lost.outcome.value
 
 
-async def test_what_is_not_sampled_is_handed_on_and_kept_nowhere() -> None:
+async def test_an_unsampled_trace_is_handed_on_and_kept_nowhere() -> None:
     traces = Traces(sampler=ALWAYS_OFF)
     tracing = traces.interceptor()
     async with EmbeddedCluster() as cluster:

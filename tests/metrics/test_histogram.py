@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aioproducer.metrics.histogram import Histogram, bucket_of, middle_of
 
 
-def test_nothing_recorded() -> None:
+def test_an_empty_histogram_has_no_values() -> None:
     histogram = Histogram()
     assert histogram.count == 0
     assert math.isnan(histogram.percentile(0.5, 1.0))
@@ -25,7 +25,7 @@ def test_small_values_are_exact() -> None:
     assert (histogram.mean(0.0), histogram.maximum(0.0), histogram.count) == (40 / 6, 30, 6)
 
 
-def test_what_is_older_than_two_windows_is_forgotten() -> None:
+def test_a_value_older_than_two_windows_is_forgotten() -> None:
     histogram = Histogram(window=10.0)
     histogram.record(5, 0.0)
     histogram.record(1, 10.0)

@@ -121,7 +121,7 @@ def test_gauges_are_computed_on_reading() -> None:
     assert metrics.snapshot(10.0)["parked-bytes"] == 9.0
 
 
-def test_what_waits_and_what_flushes() -> None:
+def test_flushes_and_waiting_threads_are_measured() -> None:
     metrics = ProducerMetrics()
     metrics.flushed(1.5)
     metrics.flushed(0.5)
@@ -169,7 +169,7 @@ def test_a_node_that_is_gone_loses_its_metrics_but_not_its_part_in_the_sums() ->
     assert metrics.network.node(1).sent.count == 0
 
 
-def test_how_many_there_are() -> None:
+def test_the_count_metric_is_the_number_of_metrics() -> None:
     metrics = ProducerMetrics()
     found = metrics.snapshot(0.0)
     assert found["count"] == len(found)

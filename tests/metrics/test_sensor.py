@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aioproducer.metrics.sensor import Sensor
 
 
-def test_nothing_recorded() -> None:
+def test_an_empty_sensor_has_zeros_and_no_averages() -> None:
     sensor = Sensor()
     assert (sensor.rate(5.0), sensor.count_rate(5.0), sensor.total, sensor.count) == (0.0, 0.0, 0.0, 0)
     assert math.isnan(sensor.average(5.0))
@@ -47,7 +47,7 @@ def test_a_window_that_overlaps_counts_as_long_as_its_last_value_is_recent() -> 
     assert sensor.count_rate(29.0) == pytest.approx(2 / 19)
 
 
-def test_what_is_old_is_forgotten() -> None:
+def test_an_old_sample_is_forgotten() -> None:
     sensor = Sensor(window=1.0, samples=2)
     sensor.record(100, 0.0)
     sensor.record(1, 1.5)

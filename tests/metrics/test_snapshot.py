@@ -55,7 +55,7 @@ def test_selected_by_topic_node_group_and_tag() -> None:
     assert found.select(client_id="you") == {}
 
 
-def test_nobody_can_change_it() -> None:
+def test_a_snapshot_cannot_be_changed() -> None:
     values = {MetricName("a", "producer-metrics"): 1.0}
     found = MetricsSnapshot(values)
     values.clear()

@@ -23,7 +23,7 @@ def test_host_and_port(text: str, address: Address, shown: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "localhost", "localhost:", ":9092", "h:0", "h:65536", "h:-1", "h:٩", "h:9092/", "[]:1"]
 )
-def test_what_is_no_address_is_named(text: str) -> None:
+def test_a_text_that_is_no_address_is_named(text: str) -> None:
     with pytest.raises(ConfigException, match=r"bootstrap\.servers") as raised:
         parse_addresses(["fine:9092", text])
     assert raised.value.value == text

@@ -37,7 +37,7 @@ from tests.support.scripted_broker import (
     raw,
     with_appendix,
 )
-from tests.support.scripted_sasl import AS_ALICE, authenticates_clients
+from tests.support.security.scripted_sasl import AS_ALICE, authenticates_clients
 from tests.support.virtual_time import World, virtual
 
 from .test_host_addresses import resolver

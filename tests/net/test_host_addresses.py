@@ -56,7 +56,7 @@ def test_the_one_lost_last_comes_after_all_others(found: list[str], last: str) -
         assert order == found
 
 
-async def test_nothing_was_tried_before() -> None:
+async def test_addresses_are_tried_in_their_order_at_first() -> None:
     assert in_turn(["a", "b"], None) == ["a", "b"]
 
 

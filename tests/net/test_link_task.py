@@ -26,7 +26,7 @@ def connected(scene: Scene) -> BrokerLink:
     return link
 
 
-async def test_what_was_written_leaves() -> None:
+async def test_written_requests_leave_before_the_connection_closes() -> None:
     scene = Scene()
     link = connected(scene)
     results: list[Any] = []
@@ -38,7 +38,7 @@ async def test_what_was_written_leaves() -> None:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_what_takes_too_long_or_is_cancelled_is_aborted(cancelled: bool) -> None:
+async def test_a_close_that_takes_too_long_or_is_cancelled_aborts_the_connection(cancelled: bool) -> None:
     scene = Scene(connected=False)
     scene.transport = Stuck(scene.connection)
     scene.connect()

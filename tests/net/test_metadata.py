@@ -253,7 +253,7 @@ def test_without_ids_a_topic_that_has_become_smaller_is_believed() -> None:
 
 
 @given(st.lists(st.integers(-5, 2**31 - 1), max_size=20), st.lists(st.integers(0, 10), max_size=20))
-def test_whatever_partitions_an_answer_has_they_are_numbered_without_gaps(first: list[int], second: list[int]) -> None:
+def test_partitions_are_numbered_without_gaps_whatever_an_answer_has(first: list[int], second: list[int]) -> None:
     metadata = known(topic("t", *map(partition, first)))
     before = [info.partition for info in metadata.cluster.topics["t"].partitions]
     update(metadata, response(topic("t", *map(partition, second))), 1)

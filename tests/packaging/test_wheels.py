@@ -36,7 +36,7 @@ def test_a_build_that_compiles_nothing_is_for_every_python_and_platform(pure_whe
 
 
 def test_the_metadata_is_that_of_pyproject(pure_wheel: Built) -> None:
-    """So it depends on no compiler: tests/test_build.py compares that of the package under test."""
+    """So it depends on no compiler: tests/compiled/test_build.py compares that of the package under test."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["dynamic"] == ["readme"]
     required = pure_wheel.message("METADATA").get_all("Requires-Dist") or []

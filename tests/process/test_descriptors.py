@@ -42,7 +42,7 @@ def test_raised_as_far_as_may_be(limits: list[int], soft: int, hard: int, raised
     assert limits == [raised, hard]
 
 
-def test_what_the_system_refuses_stays(limits: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_the_system_refuses_stays(limits: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(kind: int, new: tuple[int, int]) -> None:
         raise ValueError("not allowed")
 

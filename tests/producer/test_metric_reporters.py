@@ -52,7 +52,7 @@ async def test_begun_and_ended_with_the_producer(world: World) -> None:
 
 
 @virtual
-async def test_one_that_raises_harms_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_reporter_that_raises_harms_no_other(world: World, caplog: pytest.LogCaptureFixture) -> None:
     no_beginning, no_end, good = Reporter(broken="init"), Reporter(broken="close"), Reporter()
     async with ScriptedCluster() as cluster:
         reporters = [no_beginning, no_end, good]
@@ -63,7 +63,7 @@ async def test_one_that_raises_harms_nobody(world: World, caplog: pytest.LogCapt
 
 
 @virtual
-async def test_one_that_does_not_end_is_cancelled(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_reporter_that_does_not_end_is_cancelled(world: World, caplog: pytest.LogCaptureFixture) -> None:
     loop = asyncio.get_running_loop()
     async with ScriptedCluster() as cluster:
         for timeout, least, most in ((None, 5.0, 5.1), (1.0, 1.0, 1.1), (0.0, 0.0, 0.1)):
@@ -78,7 +78,7 @@ async def test_one_that_does_not_end_is_cancelled(world: World, caplog: pytest.L
     assert any("did not end within 5 s" in line for line in caplog.messages)
 
 
-def test_what_is_no_reporter_is_refused() -> None:
+def test_a_value_that_is_no_reporter_is_refused() -> None:
     with pytest.raises(ConfigException, match="each with methods init and close"):
         make_producer("b:1", metric_reporters=[print])
     with pytest.raises(ConfigException, match=r"metric\.reporters"):

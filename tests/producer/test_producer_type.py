@@ -87,7 +87,7 @@ async def test_the_class_can_be_patched() -> None:
         _ = producer.send("t", b"v")
 
 
-def test_what_a_subclass_overrides_is_its_own() -> None:
+def test_a_method_that_a_subclass_overrides_is_its_own() -> None:
     class Own(KafkaProducer):
         def close(self, timeout: float | None = None) -> Any:
             return f"closed within {timeout}"

@@ -80,7 +80,7 @@ def test_request_and_response_belong_together() -> None:
         assert request.FLEXIBLE_VERSIONS == response.FLEXIBLE_VERSIONS
 
 
-def test_what_is_small_by_nature_may_not_be_large() -> None:
+def test_small_responses_have_a_small_bound() -> None:
     assert APIS[ApiKey.API_VERSIONS].largest_response == VERSIONS_RESPONSE
     small = {key for key, api in APIS.items() if api.largest_response == SMALL_RESPONSE}
     assert {ApiKey.SASL_AUTHENTICATE, ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN} < small

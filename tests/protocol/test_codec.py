@@ -64,7 +64,7 @@ def peak_memory(work: Callable[[], object]) -> int:
 
 @settings(max_examples=5)
 @given(data=st.data())
-def test_what_is_written_is_read_and_changed_anywhere_it_may_be_refused(
+def test_a_written_message_is_read_back_and_a_damaged_one_is_read_or_refused(
     cls: type[Message], version: int, messages: Messages, data: st.DataObject
 ) -> None:
     message = data.draw(messages(cls, version))

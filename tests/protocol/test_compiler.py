@@ -206,12 +206,12 @@ def test_a_field_may_be_tagged_in_some_versions_only() -> None:
         (Everything(batches=b"", unknown_tagged_fields={5: b""}), "tagged fields"),
     ],
 )
-def test_what_a_version_lacks_is_not_dropped(message: Everything, field: str) -> None:
+def test_a_set_field_that_a_version_lacks_is_refused(message: Everything, field: str) -> None:
     with pytest.raises(UnsupportedVersionException, match=f"Everything v0 has no {field}, which is set"):
         encode(message, 0)
 
 
-def test_what_is_ignorable_is_dropped() -> None:
+def test_an_ignorable_field_that_a_version_lacks_is_dropped() -> None:
     message = Everything(batches=b"", dropped=9.0)
     assert decode(Everything, 2, written(message, 2)).dropped == 1.5
     assert decode(Everything, 3, written(message, 3)).dropped == 9.0

@@ -203,7 +203,7 @@ def test_large_frames_are_gathered_without_a_larger_buffer(step: int) -> None:
     assert len(reader.get_buffer()) == FrameReader.INITIAL_SIZE
 
 
-def test_what_is_gathered_is_pending() -> None:
+def test_gathered_bytes_are_pending() -> None:
     reader = FrameReader(3 * LARGE, gathers=True)
     stream = framed(bytes(LARGE + 1))
     assert feed_gathering(reader, stream[:-1], 60_000) == []

@@ -83,7 +83,7 @@ def test_a_broker_older_than_us_answers_in_version_0(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_what_is_no_api_versions_response_in_any_version(version: int) -> None:
+def test_bytes_that_are_no_api_versions_response_are_refused_in_every_version(version: int) -> None:
     with pytest.raises(SchemaException, match="ApiVersionsResponse v0"):
         decode_response(ApiVersionsResponse, version, b"HTTP/1.1 400 Bad Request")
 

@@ -141,7 +141,7 @@ def test_every_flexible_version_is_known() -> None:
 
 
 @given(RESPONSES, VERSIONS)
-def test_what_is_read_is_what_codec_reads(response: ProduceResponse, version: int) -> None:
+def test_an_answer_is_read_as_codec_reads_it(response: ProduceResponse, version: int) -> None:
     frame = framed(response, version)
     assert same(read_answer(frame, version), by_codec(version, frame), version)
 

@@ -58,7 +58,7 @@ def test_arguments_follow_the_wire_order() -> None:
     assert TopicProduceData("n", unknown_tagged_fields={9: b""}) != TopicProduceData("n")
 
 
-def test_what_a_message_knows_about_itself() -> None:
+def test_a_message_knows_its_key_versions_and_fields() -> None:
     assert ProduceRequest.API_KEY is ApiKey.PRODUCE
     assert (ProduceRequest.MIN_VERSION, ProduceRequest.MAX_VERSION, ProduceRequest.FLEXIBLE_VERSION) == (3, 14, 9)
     assert [field.name for field in ProduceRequest.FIELDS] == ["transactional_id", "acks", "timeout_ms", "topic_data"]

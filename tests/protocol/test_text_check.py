@@ -28,13 +28,13 @@ HALF = "a\ud800"
         ("é" * (MAX_STRING_LENGTH // 2 + 1), "longer than the 32767 bytes"),
     ],
 )
-def test_what_no_topic_can_be(topic: Any, words: str) -> None:
+def test_an_impossible_topic_name_is_refused(topic: Any, words: str) -> None:
     with pytest.raises(IllegalArgumentException, match=words) as refused:
         check_topic(topic)
     assert len(str(refused.value)) < 300
 
 
-def test_whether_a_name_is_allowed_is_for_the_brokers_to_decide() -> None:
+def test_a_topic_name_that_only_brokers_refuse_is_accepted() -> None:
     for topic in ("t", "not allowed!", "é", "t" * MAX_STRING_LENGTH, "\x00"):
         check_topic(topic)
 

@@ -201,7 +201,7 @@ def test_a_length_beyond_the_data_is_not_believed() -> None:
     ("magic", "message"),
     [(0, "format v0 .* are not supported"), (1, "format v1 .* are not supported"), (3, "is 3, not 2")],
 )
-def test_other_formats(magic: int, message: str) -> None:
+def test_a_batch_of_another_format_is_refused(magic: int, message: str) -> None:
     batch = bytearray(make(TEN))
     batch[16] = magic
     with pytest.raises(CorruptRecordException, match=message):

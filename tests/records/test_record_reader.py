@@ -99,7 +99,7 @@ def test_any_bytes_raise_one_error(body: bytes, count: int) -> None:
         ("0c 00 00 02 01 01 00", "offset delta 1 after -1, the batch's last is 0"),
     ],
 )
-def test_what_is_wrong_is_said(body: str, message: str) -> None:
+def test_an_error_says_which_part_of_a_record_is_wrong(body: str, message: str) -> None:
     if not message:
         assert len(read(bytes.fromhex(body), 1)) == 1
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.fake_registry import FakeRegistry, fake_registry
+from tests.support.schema_registry.fake_registry import FakeRegistry, fake_registry
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 

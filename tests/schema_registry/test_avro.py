@@ -13,7 +13,7 @@ pytest.importorskip("fastavro", reason="fastavro is not installed")
 from aioproducer.errors import IllegalArgumentException, SerializationException
 from aioproducer.schema_registry import AvroDeserializer, AvroSerializer, Schema, SchemaReference, SchemaRegistryClient
 from aioproducer.schema_registry.wire_format import prefix
-from tests.support.fake_registry import FakeRegistry
+from tests.support.schema_registry.fake_registry import FakeRegistry
 
 SCHEMA = {
     "type": "record",
@@ -189,7 +189,7 @@ async def test_broken_data(registry: SchemaRegistryClient) -> None:
         (int, "neither a dataclass nor a pydantic model"),
     ],
 )
-def test_what_is_no_schema(registry: SchemaRegistryClient, schema: Any, said: str) -> None:
+def test_a_text_that_is_no_schema_is_refused(registry: SchemaRegistryClient, schema: Any, said: str) -> None:
     with pytest.raises(IllegalArgumentException, match=said):
         AvroSerializer(registry, schema)
 

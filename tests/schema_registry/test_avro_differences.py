@@ -70,5 +70,5 @@ def test_differences(old: Any, new: Any, words: list[str] | None) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", '{"type": "record"}', "[" * 100_000, "null"])
-def test_what_cannot_be_read_has_none(text: str) -> None:
+def test_an_unreadable_schema_has_no_differences(text: str) -> None:
     assert avro_differences(text, text) == []

@@ -232,7 +232,7 @@ def model(kind: Any, name: str = "Model") -> Any:
         (Annotated[Union[model(int, "Twin"), model(str, "Twin")], "x"], "the same name in Avro, Twin"),  # noqa: UP007
     ],
 )
-def test_what_has_no_schema(kind: Any, said: str) -> None:
+def test_a_class_without_a_schema_is_refused(kind: Any, said: str) -> None:
     with pytest.raises(IllegalArgumentException, match=said):
         avro_schema(model(kind))
 

@@ -24,7 +24,7 @@ from aioproducer.schema_registry import (
     SchemaRegistryClient,
 )
 from aioproducer.schema_registry.wire_format import prefix
-from tests.support.fake_registry import FakeRegistry
+from tests.support.schema_registry.fake_registry import FakeRegistry
 
 
 @dataclasses.dataclass
@@ -96,7 +96,7 @@ async def test_an_own_schema_is_checked(registry: SchemaRegistryClient) -> None:
 
 
 @pytest.mark.parametrize("data", [{"number": float("nan")}, {"number": {1}}, {"number": "\ud800"}])
-async def test_what_json_cannot_say(registry: SchemaRegistryClient, data: Any) -> None:
+async def test_data_that_json_cannot_express_are_refused(registry: SchemaRegistryClient, data: Any) -> None:
     serializer = JsonSchemaSerializer(registry, SCHEMA, json_fail_invalid_schema=False)
     await serializer.prepare("t")
     with pytest.raises(SerializationException, match="cannot be written as JSON"):
@@ -144,7 +144,7 @@ async def test_a_reference_that_leads_nowhere_asks_nobody(registry: SchemaRegist
         (set, "neither|derives no JSON schema|cannot write"),
     ],
 )
-def test_what_is_no_schema(registry: SchemaRegistryClient, schema: Any, said: str) -> None:
+def test_a_value_that_is_no_schema_is_refused(registry: SchemaRegistryClient, schema: Any, said: str) -> None:
     if schema is set:
         schema = type("Odd", (), {})
     with pytest.raises(IllegalArgumentException, match=said):

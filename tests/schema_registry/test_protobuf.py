@@ -17,8 +17,8 @@ from aioproducer.schema_registry import (
 )
 from aioproducer.schema_registry.protobuf import message_names
 from aioproducer.schema_registry.wire_format import prefix
-from tests.support.fake_registry import FakeRegistry
-from tests.support.protobuf_messages import Customer, Line, Order
+from tests.support.schema_registry.fake_registry import FakeRegistry
+from tests.support.schema_registry.protobuf_messages import Customer, Line, Order
 
 
 @pytest.fixture
@@ -109,6 +109,6 @@ async def test_broken_data(registry: SchemaRegistryClient) -> None:
 
 
 @pytest.mark.parametrize("message", [Order(), dict, "shop.Order", None])
-def test_what_is_no_class_of_messages(registry: SchemaRegistryClient, message: Any) -> None:
+def test_a_value_that_is_no_message_class_is_refused(registry: SchemaRegistryClient, message: Any) -> None:
     with pytest.raises(IllegalArgumentException, match="no class of messages"):
         ProtobufSerializer(registry, message)

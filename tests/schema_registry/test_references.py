@@ -12,7 +12,7 @@ from aioproducer.schema_registry import (
     references,
 )
 from aioproducer.schema_registry.references import DEEPEST, referenced
-from tests.support.fake_registry import Answer, FakeRegistry
+from tests.support.schema_registry.fake_registry import Answer, FakeRegistry
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from aioproducer.schema_registry import (
     SchemaRegistryClient,
     SchemaRegistryUnavailableException,
 )
-from tests.support.fake_registry import FakeRegistry
 from tests.support.leaks import no_leaks as no_leaks
+from tests.support.schema_registry.fake_registry import FakeRegistry
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -209,7 +209,7 @@ class TestWhichSchema:
             ({"auto_register": True}, "auto_register", "unknown serializer config"),
         ],
     )
-    def test_what_contradicts_itself(
+    def test_contradictory_options_are_refused(
         self, registry: SchemaRegistryClient, options: dict[str, Any], name: str, said: str
     ) -> None:
         for kind in (AvroSerializer, JsonSchemaSerializer):

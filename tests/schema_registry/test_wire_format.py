@@ -37,7 +37,7 @@ def test_bytes_of_confluents_documentation() -> None:
         (b"\x00\xff\xff\xff\xff", "the schema id is -1"),
     ],
 )
-def test_what_has_no_id(data: bytes, said: str) -> None:
+def test_data_without_an_id_are_refused(data: bytes, said: str) -> None:
     with pytest.raises(SerializationException, match=said):
         schema_id_of(data)
 

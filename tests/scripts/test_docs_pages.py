@@ -57,7 +57,7 @@ def test_each_command_is_listed_with_its_options(pages: dict[str, str]) -> None:
     assert "| `--key-separator` |" in page
 
 
-def test_what_is_public_is_documented_where_it_is_defined(pages: dict[str, str]) -> None:
+def test_public_names_are_documented_where_they_are_defined(pages: dict[str, str]) -> None:
     assert "::: aioproducer.producer.producer.KafkaProducer\n" in pages["reference/api/aioproducer.md"]
     assert "::: aioproducer.broker.cluster.EmbeddedCluster\n" in pages["reference/api/aioproducer.broker.md"]
     assert "](aioproducer.sync.md)" in pages["reference/api/index.md"]

@@ -123,7 +123,7 @@ def test_figures_by_client(script: ModuleType) -> None:
     assert "| stream-100 | 6.0 | 6.0 |" in script.stalls(a_report())
 
 
-def test_what_commands_measure_alone(script: ModuleType) -> None:
+def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleType) -> None:
     made = measured(script).sections()
     assert "| a table, 100 B | 50 | 20.0 | 2,200 |" in made["encode"]()
     assert "| Avro, a dict | 1.50 | 1.75 (+0.25) |  |" in made["schemas"]()
@@ -134,7 +134,7 @@ def test_what_commands_measure_alone(script: ModuleType) -> None:
     assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
 
 
-def test_what_the_embedded_broker_has_to_show(script: ModuleType) -> None:
+def test_sections_of_the_embedded_broker_are_made_from_its_figures(script: ModuleType) -> None:
     made = measured(script).sections()
     assert "| start of `aioproducer broker` < 0.5 s | 0.31 (0.31–0.31) s | met |" in made["embedded"]()
     text = made["connections"]()

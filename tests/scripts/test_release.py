@@ -38,7 +38,7 @@ def test_this_project_has_the_version_that_its_changelog_says() -> None:
         (HEAD + SECOND + FIRST, "0.2.0", "v0.2.0"),
     ],
 )
-def test_what_agrees(text: str, version: str, tag: str | None) -> None:
+def test_an_agreeing_changelog_version_and_tag_are_accepted(text: str, version: str, tag: str | None) -> None:
     check(Changelog(text), version, tag)
 
 
@@ -63,7 +63,9 @@ def test_what_agrees(text: str, version: str, tag: str | None) -> None:
         (HEAD + NEWS + FIRST, "0.2.0", "v0.2.0", "CHANGELOG.md has no heading for 0.2.0"),
     ],
 )
-def test_what_does_not_agree(text: str, version: str, tag: str | None, reason: str) -> None:
+def test_a_disagreeing_changelog_version_or_tag_is_refused(
+    text: str, version: str, tag: str | None, reason: str
+) -> None:
     with pytest.raises(Wrong, match=reason):
         check(Changelog(text), version, tag)
 
@@ -84,7 +86,7 @@ def test_a_cut_can_be_released() -> None:
         (HEAD + NEWS + FIRST, "next", "'next' is not a version"),
     ],
 )
-def test_what_cannot_be_cut(text: str, version: str, reason: str) -> None:
+def test_a_release_that_cannot_be_cut_is_refused(text: str, version: str, reason: str) -> None:
     with pytest.raises(Wrong, match=reason):
         Changelog(text).cut(version, date(2030, 3, 4))
 

@@ -90,7 +90,7 @@ def test_credentials_are_refused_without_sasl() -> None:
         ),
     ],
 )
-def test_what_is_refused_without_a_secret(given: dict[str, Any], name: str, message: str) -> None:
+def test_wrong_credentials_are_refused_without_showing_a_secret(given: dict[str, Any], name: str, message: str) -> None:
     with pytest.raises(ConfigException, match=message) as refused:
         config(given)
     assert refused.value.name == name

@@ -55,7 +55,7 @@ def test_any_secret_can_be_quoted(secret: str) -> None:
         ('X required password="planted" password="planted";', "option password of X is there twice"),
     ],
 )
-def test_what_is_refused_without_being_shown(text: str, message: str) -> None:
+def test_a_wrong_jaas_config_is_refused_without_being_shown(text: str, message: str) -> None:
     with pytest.raises(ConfigException, match=message) as refused:
         parse_jaas(NAME, Password(text))
     assert refused.value.name == NAME

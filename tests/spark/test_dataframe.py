@@ -127,7 +127,7 @@ async def test_cancelled_it_cancels_its_jobs_and_no_others(
     assert written(cluster) == []
 
 
-async def test_what_spark_raises_and_what_on_progress_raises_end_the_jobs(
+async def test_an_error_of_spark_or_of_on_progress_ends_the_jobs(
     spark: Any, cluster: EmbeddedCluster, producer: KafkaProducer
 ) -> None:
     frame = numbers(spark, 2, 2).selectExpr("IF(value = '1', raise_error('broken'), value) AS value")

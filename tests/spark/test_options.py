@@ -19,7 +19,7 @@ def test_without_brokers_nothing_can_be_done(given: dict[str, str]) -> None:
         kafka_configs(given)
 
 
-def test_what_is_refused_says_what_to_do_instead() -> None:
+def test_a_refused_option_says_what_to_do_instead() -> None:
     with pytest.raises(IllegalArgumentException, match=r'option "kafka\.x" may not be set: do that'):
         kafka_configs({**SERVERS, "kafka.x": "1"}, {"x": "do that", "y": "do this"})
 
@@ -80,6 +80,6 @@ def test_times(value: str, ms: int) -> None:
 
 
 @pytest.mark.parametrize("value", ["1.5s", "-1s", "s", "5 weeks", "9" * 16])
-def test_what_is_no_time(value: str) -> None:
+def test_a_value_that_is_no_duration_is_refused(value: str) -> None:
     with pytest.raises(IllegalArgumentException, match=r'"maxTriggerDelay" is ".*"; it must be a whole number and a'):
         duration_ms({"maxTriggerDelay": value}, "maxTriggerDelay", 5)

@@ -10,7 +10,7 @@ import pytest
 from aioproducer.spark.spark_job import run_job
 
 
-async def test_what_went_wrong_is_raised_although_nothing_can_be_cancelled() -> None:
+async def test_the_error_of_a_job_is_raised_although_nothing_can_be_cancelled() -> None:
     session = MagicMock()
     session.sparkContext.cancelJobsWithTag.side_effect = ConnectionError("the JVM is gone")
     threads: list[threading.Thread] = []

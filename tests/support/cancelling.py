@@ -231,3 +231,13 @@ def everywhere(how: How, scenario: Scenario, run: Run) -> int:
         if not strike.happened:
             return at - 1
     raise AssertionError("there is no end of places")
+
+
+def named(value: Any) -> str:
+    return value.name.lower() if isinstance(value, How) else str(value.__name__)
+
+
+IN_VIRTUAL_TIME = [(how, in_virtual_time) for how in How]
+ON_SOCKETS = [(how, run) for run in REAL_LOOPS for how in (How.TWICE, How.AT_THE_END, How.SCOPE)]
+WAYS = pytest.mark.parametrize(("how", "run"), IN_VIRTUAL_TIME, ids=named)
+WAYS_AND_LOOPS = pytest.mark.parametrize(("how", "run"), IN_VIRTUAL_TIME + ON_SOCKETS, ids=named)

@@ -111,13 +111,13 @@ async def test_threads_wait_while_records_wait_for_memory(parts: Parts) -> None:
     assert [delivery.exception() for delivery in deliveries] == [None] * 12
 
 
-async def test_what_may_be_on_its_way_fits_into_the_parking_lot() -> None:
+async def test_records_on_their_way_fit_into_the_parking_lot() -> None:
     for parked_memory, most in ((4 << 20, 1000), (10 * (LARGE + PARKED_COST), 10), (1, 1)):
         producer = make_producer("h:1", parked_memory=parked_memory)
         assert Handover(producer, asyncio.get_running_loop()).most == most
 
 
-async def test_what_comes_too_late_is_refused(parts: Parts) -> None:
+async def test_a_record_that_comes_after_the_end_is_refused(parts: Parts) -> None:
     handover = parts.handover
     early = parts.send(b"in the queue when the loop ends")
     handover.end()

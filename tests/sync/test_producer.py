@@ -99,7 +99,7 @@ def test_bulk_calls(cluster: ThreadedCluster, producer: KafkaProducer) -> None:
         producer.send_many("t", 7)  # type: ignore[arg-type]
 
 
-def test_what_it_tells_of_itself(producer: KafkaProducer) -> None:
+def test_partitions_explanation_metrics_and_health_are_those_of_the_producer(producer: KafkaProducer) -> None:
     assert len(producer.partitions_for("six")) == 6
     assert producer.explain("t", 0).reason is Reason.NOTHING
     producer.send("t", b"v").result()

@@ -32,7 +32,7 @@ def assert_no_thread_is_left(before: Iterable[threading.Thread]) -> None:
         assert not thread.is_alive(), thread
 
 
-def test_what_tests_ask_of_it() -> None:
+def test_a_threaded_cluster_answers_calls_from_threads() -> None:
     before = threading.enumerate()
     with ThreadedCluster(2, topics={"a": 2}, configs={"num.partitions": 3}) as cluster:
         assert cluster.bootstrap_servers.count(":") == 2
@@ -73,7 +73,7 @@ def test_errors_are_raised_to_the_caller() -> None:
         cluster.start()
 
 
-def test_what_cannot_start_leaves_nothing_behind() -> None:
+def test_a_cluster_that_cannot_start_leaves_nothing_behind() -> None:
     with pytest.raises(ConfigException, match=r"num\.partition"):
         ThreadedCluster(configs={"num.partition": 1})
     before = threading.enumerate()

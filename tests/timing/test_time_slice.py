@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from aioproducer.timing.time_slice import TIME_SLICE, TimeSlice
-from tests.producer.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop
 
 
-def test_it_is_over_half_a_millisecond_after_it_began() -> None:
+def test_a_time_slice_is_over_half_a_millisecond_after_it_began() -> None:
     loop = Loop()
     turn = TimeSlice(loop)
     assert not turn.over()

@@ -70,7 +70,7 @@ def marks() -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
-def test_what_a_checker_finds(checker: Callable[[], Found]) -> None:
+def test_a_checker_finds_the_marked_lines_only(checker: Callable[[], Found]) -> None:
     marked = {(WRONG.name, number): pattern for number, pattern in marks()}
     assert marked
     found = checker()

@@ -13,7 +13,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from aioproducer.testing.faults.fault_script import FaultScript
 from tests.admin.clusters import QUICK
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.raw_client import RawClient
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 COMMITTED = OffsetAndMetadata(7, "a note", 3)
@@ -46,7 +46,7 @@ async def admin(cluster: EmbeddedCluster) -> AsyncIterator[KafkaAdmin]:
         yield admin
 
 
-async def test_what_was_committed_and_what_was_not(admin: KafkaAdmin) -> None:
+async def test_committed_and_missing_offsets_are_listed(admin: KafkaAdmin) -> None:
     assert await admin.list_consumer_group_offsets("g", [T0, T1]) == {T0: COMMITTED, T1: None}
     assert await admin.list_consumer_group_offsets("nobody", [T1], require_stable=True) == {T1: None}
     assert await admin.list_consumer_group_offsets("g") == {T0: COMMITTED}, "of all partitions"
@@ -94,7 +94,7 @@ async def test_a_coordinator_that_has_moved_is_found_again(admin: KafkaAdmin, cl
         assert (await admin.list_consumer_group_offsets("g", [T0]))[T0] == COMMITTED
 
 
-async def test_what_is_refused_is_raised(admin: KafkaAdmin, faults: FaultScript) -> None:
+async def test_a_refusal_is_raised_with_the_name_of_the_group(admin: KafkaAdmin, faults: FaultScript) -> None:
     faults.on(ApiKey.OFFSET_FETCH).answer(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     with pytest.raises(GroupAuthorizationException, match="group 'g'"):
         await admin.list_consumer_group_offsets("g", [T0])

@@ -57,7 +57,7 @@ async def test_a_topic_that_cannot_be_created(
         await admin.create_topic(topic)
 
 
-async def test_one_that_fails_hides_no_other(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+async def test_a_failed_topic_hides_no_result_of_another(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
     cluster.create_topic("there")
     created = await admin.create_topics([NewTopic("a"), NewTopic("there"), NewTopic("b")])
     assert [created["a"], type(created["there"]), created["b"]] == [None, TopicExistsException, None]

@@ -30,7 +30,7 @@ def binding(name: str = "a", **more: object) -> AclBinding:
 
 
 @given(st.lists(BINDINGS), st.lists(BINDINGS), st.sampled_from(NAMES[:-1]), st.sampled_from(["User:a", "User:c"]))
-def test_what_concerns_a_resource_is_found_as_by_looking_at_every_acl(
+def test_acls_of_a_resource_are_found_as_by_looking_at_every_acl(
     created: list[AclBinding], deleted: list[AclBinding], name: str, principal: str
 ) -> None:
     store = AclStore()
@@ -105,7 +105,7 @@ def test_nothing_is_left_of_a_deleted_topic() -> None:
         (binding(host="x" * (MAX_TEXT + 1)), "1000 characters at most"),
     ],
 )
-def test_what_means_nothing_is_refused(wrong: AclBinding, why: str) -> None:
+def test_a_meaningless_acl_is_refused(wrong: AclBinding, why: str) -> None:
     store = AclStore()
     with pytest.raises(InvalidRequestException, match=why):
         store.create(wrong)
@@ -124,7 +124,7 @@ def test_there_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.create(binding("c"))
 
 
-def test_what_cannot_be_kept_is_not_there() -> None:
+def test_an_acl_that_cannot_be_stored_is_not_created() -> None:
     def fail(binding: AclBinding, is_new: bool) -> None:
         raise KafkaStorageException("the disk")
 

@@ -83,7 +83,9 @@ def test_reading_a_topic(acls: list[AclBinding], allowed: bool) -> None:
         (DESCRIBE, set()),
     ],
 )
-def test_what_else_is_allowed_with_an_operation(operation: AclOperation, implied: set[AclOperation]) -> None:
+def test_an_operation_allows_and_denies_those_that_it_implies(
+    operation: AclOperation, implied: set[AclOperation]
+) -> None:
     single = [one for one in AclOperation if one > AclOperation.ALL]
     allowing, denying = (
         authorizer(acl(operation=operation)),

@@ -66,7 +66,7 @@ def test_the_configs_of_all_nodes_are_only_those_that_are_set() -> None:
         (WINDOW, "many", "of type int"),
     ],
 )
-def test_what_a_broker_refuses(name: str, value: str, message: str) -> None:
+def test_an_invalid_broker_config_is_refused_and_nothing_is_changed(name: str, value: str, message: str) -> None:
     configs = make()
     with pytest.raises(InvalidRequestException, match=message):
         configs.alter(ALL_NODES, [*set_to("log.retention.bytes", "1"), *set_to(name, value)])

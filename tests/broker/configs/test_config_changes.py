@@ -65,7 +65,7 @@ def test_one_config_is_changed_once() -> None:
 
 
 @pytest.mark.parametrize(("operation", "value"), [(4, "x"), (-1, "x"), (0, None), (2, None)])
-def test_what_clients_must_not_send(operation: int, value: str | None) -> None:
+def test_a_change_with_an_impossible_operation_or_value_is_refused(operation: int, value: str | None) -> None:
     with pytest.raises(InvalidRequestException, match="'number'"):
         ConfigChange.of("number", operation, value)
 

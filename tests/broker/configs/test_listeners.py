@@ -17,8 +17,8 @@ from aioproducer.protocol.messages.describe_cluster import DescribeClusterReques
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
 
 PROTOCOLS = "PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,SECURE:SASL_SSL"
 TWO = {"listeners": "PLAINTEXT://:0,INTERNAL://:0", "listener.security.protocol.map": PROTOCOLS}

@@ -38,7 +38,9 @@ def put(configs: ResourceConfigs, owner: Owner, name: str, config: str, value: s
         (Owner.CLIENT_METRICS, "m", "no.such", "1", InvalidRequestException),
     ],
 )
-def test_what_cannot_be_is_refused(owner: Owner, name: str, config: str, value: str, error: type[KafkaError]) -> None:
+def test_an_impossible_config_of_a_resource_is_refused(
+    owner: Owner, name: str, config: str, value: str, error: type[KafkaError]
+) -> None:
     configs = ResourceConfigs()
     with pytest.raises(error):
         put(configs, owner, name, config, value)
@@ -62,7 +64,7 @@ def test_there_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     put(configs, Owner.CLIENT_METRICS, "m", INTERVAL, "1000")
 
 
-async def test_they_are_kept_in_the_data_directory(tmp_path: Path) -> None:
+async def test_resource_configs_are_kept_in_the_data_directory(tmp_path: Path) -> None:
     async with EmbeddedCluster(data_dir=tmp_path) as cluster:
         configs = cluster._state.resource_configs
         put(configs, Owner.GROUP, "g", SESSION, "50000")

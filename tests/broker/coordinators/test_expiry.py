@@ -23,7 +23,7 @@ from aioproducer.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.raw_client import RawClient
 from tests.support.manual_clock import ManualClock
 
 RETENTION, NOW = 1_000, 100_000
@@ -83,7 +83,7 @@ class TestOffsets:
         group.change_protocols(group.members["m"], [("range", b"garbage")])
         assert expired(group, b=offset(0)) == []
 
-    def test_what_the_client_said_counts_more(self) -> None:
+    def test_an_offset_with_its_own_expiry_expires_by_it(self) -> None:
         assert expired(ClassicGroup("g"), a=offset(0, NOW + 1), b=offset(NOW, NOW)) == ["b"]
 
     def test_the_times_of_a_commit(self) -> None:

@@ -198,7 +198,7 @@ async def test_the_first_rebalance_may_wait_for_more_members(world: World) -> No
 
 
 @virtual
-async def test_what_cannot_be_joined(world: World) -> None:
+async def test_an_impossible_join_is_refused(world: World) -> None:
     groups = make()
     client = Client(groups, "a")
     client.member_id = "nosuch"

@@ -24,7 +24,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_whatever_happens_the_offsets_are_those_of_a_plain_model(
+def test_committed_and_pending_offsets_are_those_of_a_plain_model(
     steps: list[tuple[str, str, int, list[TopicPartitionKey]]],
 ) -> None:
     offsets = GroupOffsets()

@@ -14,8 +14,8 @@ from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.record_batch import RecordBatch
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
 
 
 class ScriptedFaults(Faults):

@@ -16,8 +16,8 @@ from random import Random
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from benchmarks.stress.measured_loop import Held, MeasuredLoop
-from tests.broker.sasl import CONFIGS as SASL
+from benchmarks.measured_loop import Held, MeasuredLoop
+from tests.broker.raw_clients.sasl import CONFIGS as SASL
 
 from .byte_random import ByteRandom, EndOfBytes
 from .fuzzing_client import HURRY, JUDGED, FuzzingClient, WrongAnswer

@@ -21,8 +21,8 @@ from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequ
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aioproducer.protocol.schema import Request, Response
 from aioproducer.records.record_batch import read_batches
-from tests.broker.batches import make_batch
-from tests.broker.sasl import PASSWORD
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.sasl import PASSWORD
 
 from .learned_values import LearnedValues
 from .mutations import mutated
@@ -92,7 +92,7 @@ class _Connection:
 
 
 class FuzzingClient:
-    """``logs_in``: to a broker that knows Alice (``tests.broker.sasl``), mostly. ``hurry``: see :data:`HURRY`."""
+    """``logs_in``: mostly, to a broker that knows Alice (``raw_clients/sasl.py``). ``hurry``: see :data:`HURRY`."""
 
     def __init__(self, port: int, random: Random, *, logs_in: bool = False, hurry: float = HURRY) -> None:
         self._port = port

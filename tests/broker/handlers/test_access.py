@@ -1,4 +1,4 @@
-"""Permissions on nodes with an authorizer; ``test_access_against_apache_kafka.py`` goes through every API."""
+"""Permissions on nodes with an authorizer; ``against_apache_kafka/test_access.py`` goes through every API."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.records.compression import CompressionType
 from aioproducer.testing.kafka.apache_kafka import KafkaTools
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
-from tests.broker.sasl import CONFIGS, ESCAPED, alice, java_configs, log_in
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
+from tests.broker.raw_clients.sasl import CONFIGS, ESCAPED, alice, java_configs, log_in
 
 TOPIC, GROUP, TRANSACTIONAL_ID = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
 READ, WRITE = AclOperation.READ, AclOperation.WRITE
@@ -93,7 +93,7 @@ async def test_a_name_that_a_terminal_would_obey_is_logged_without_harm(
     assert denials(caplog) == ["User:alice from 127.0.0.1 may not DESCRIBE TOPIC a\\n\\x1b[2J"]
 
 
-async def test_what_may_not_be_written_is_not_decompressed(
+async def test_a_batch_for_a_forbidden_topic_is_not_decompressed(
     cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scanned: list[object] = []

@@ -45,20 +45,20 @@ async def describe(client: RawClient, *components: ComponentData, version: int =
     ]
 
 
-async def test_quotas_that_are_set_are_described(client: RawClient) -> None:
-    for version in (0, 1):
-        assert await alter(
-            client,
-            altered({"user": "a", "client-id": None}, {"producer_byte_rate": 1000, "request_percentage": 12.5}),
-            altered({"ip": "127.0.0.9"}, {"connection_creation_rate": 7}),
-            version=version,
-        ) == [ErrorCode.NONE, ErrorCode.NONE]
-        assert await describe(client, version=version) == [
-            ({"client-id": None, "user": "a"}, {"producer_byte_rate": 1000, "request_percentage": 12.5}),
-            ({"ip": "127.0.0.9"}, {"connection_creation_rate": 7}),
-        ]
-        await alter(client, altered({"ip": "127.0.0.9"}, {"connection_creation_rate": None}), version=version)
-        assert await describe(client, ComponentData("ip", 2, None), version=version) == []
+@pytest.mark.parametrize("version", [0, 1])
+async def test_quotas_that_are_set_are_described(client: RawClient, version: int) -> None:
+    assert await alter(
+        client,
+        altered({"user": "a", "client-id": None}, {"producer_byte_rate": 1000, "request_percentage": 12.5}),
+        altered({"ip": "127.0.0.9"}, {"connection_creation_rate": 7}),
+        version=version,
+    ) == [ErrorCode.NONE, ErrorCode.NONE]
+    assert await describe(client, version=version) == [
+        ({"client-id": None, "user": "a"}, {"producer_byte_rate": 1000, "request_percentage": 12.5}),
+        ({"ip": "127.0.0.9"}, {"connection_creation_rate": 7}),
+    ]
+    await alter(client, altered({"ip": "127.0.0.9"}, {"connection_creation_rate": None}), version=version)
+    assert await describe(client, ComponentData("ip", 2, None), version=version) == []
 
 
 @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
@@ -68,7 +68,7 @@ async def test_all_nodes_agree(cluster: EmbeddedCluster, connect: Connect) -> No
     assert await describe(second) == [({"user": None}, {"consumer_byte_rate": 5})]
 
 
-async def test_one_that_is_refused_hinders_no_other(client: RawClient) -> None:
+async def test_a_refused_quota_hinders_no_other(client: RawClient) -> None:
     assert await alter(
         client,
         altered({"user": "a"}, {"producer_byte_rate": -1}),

@@ -26,17 +26,17 @@ from . import Connect, RawClient, make_batch
 TWO_NODES = pytest.mark.parametrize("cluster", [{"nodes": 2, "racks": ["a", None]}], indirect=True)
 
 
+@pytest.mark.parametrize("version", range(3))
 @TWO_NODES
-async def test_describe_cluster(cluster: EmbeddedCluster, client: RawClient) -> None:
-    for version in range(3):
-        answer = await client.request(DescribeClusterRequest(), version)
-        assert (answer.error_code, answer.cluster_id, answer.controller_id) == (ErrorCode.NONE, cluster.cluster_id, 0)
-        brokers = [f"{broker.host}:{broker.port}" for broker in answer.brokers]
-        assert ",".join(brokers) == cluster.bootstrap_servers
-        assert [(broker.broker_id, broker.rack, broker.is_fenced) for broker in answer.brokers] == [
-            (0, "a", False),
-            (1, None, False),
-        ]
+async def test_describe_cluster(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    answer = await client.request(DescribeClusterRequest(), version)
+    assert (answer.error_code, answer.cluster_id, answer.controller_id) == (ErrorCode.NONE, cluster.cluster_id, 0)
+    brokers = [f"{broker.host}:{broker.port}" for broker in answer.brokers]
+    assert ",".join(brokers) == cluster.bootstrap_servers
+    assert [(broker.broker_id, broker.rack, broker.is_fenced) for broker in answer.brokers] == [
+        (0, "a", False),
+        (1, None, False),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -52,21 +52,20 @@ async def add_partitions(client: RawClient, *topics: CreatePartitionsTopic, vers
     return [(result.name, ErrorCode(result.error_code).name) for result in response.results]
 
 
+@pytest.mark.parametrize("version", range(4))
 @TWO_NODES
-async def test_more_partitions(cluster: EmbeddedCluster, client: RawClient) -> None:
-    for version in range(4):
-        cluster.create_topic("t", 2, 2)
-        wanted = CreatePartitionsTopic("t", 4, None)
-        assert await add_partitions(client, wanted, version=version, validate_only=True) == [("t", "NONE")]
-        assert len(cluster.topic("t").partitions) == 2
-        assert await add_partitions(client, wanted, version=version) == [("t", "NONE")]
-        assert len(cluster.topic("t").partitions) == 4
-        assert all(len(partition.replicas) == 2 for partition in cluster.topic("t").partitions)
-        assert cluster.leader("t", 3) in (0, 1)
-        assigned = CreatePartitionsTopic("t", 5, [CreatePartitionsAssignment([1, 0])])
-        assert await add_partitions(client, assigned, version=version) == [("t", "NONE")]
-        assert cluster.leader("t", 4) == 1
-        cluster.delete_topic("t")
+async def test_more_partitions(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    cluster.create_topic("t", 2, 2)
+    wanted = CreatePartitionsTopic("t", 4, None)
+    assert await add_partitions(client, wanted, version=version, validate_only=True) == [("t", "NONE")]
+    assert len(cluster.topic("t").partitions) == 2
+    assert await add_partitions(client, wanted, version=version) == [("t", "NONE")]
+    assert len(cluster.topic("t").partitions) == 4
+    assert all(len(partition.replicas) == 2 for partition in cluster.topic("t").partitions)
+    assert cluster.leader("t", 3) in (0, 1)
+    assigned = CreatePartitionsTopic("t", 5, [CreatePartitionsAssignment([1, 0])])
+    assert await add_partitions(client, assigned, version=version) == [("t", "NONE")]
+    assert cluster.leader("t", 4) == 1
 
 
 @pytest.mark.parametrize("validate_only", [True, False])
@@ -112,16 +111,15 @@ async def delete_records(client: RawClient, offset: int, topic: str = "t", index
     return answer.low_watermark, ErrorCode(answer.error_code).name
 
 
-async def test_delete_records(cluster: EmbeddedCluster, client: RawClient) -> None:
-    for version in range(3):
-        cluster.create_topic("t")
-        batches = TopicProduceData("t", partition_data=[PartitionProduceData(0, make_batch(b"a", b"b", b"c"))])
-        await client.request(ProduceRequest(acks=-1, topic_data=[batches]), 12)
-        assert await delete_records(client, 2, version=version) == (2, "NONE")
-        assert await delete_records(client, 4, version=version) == (-1, "OFFSET_OUT_OF_RANGE")
-        assert await delete_records(client, -1, version=version) == (3, "NONE")
-        assert cluster.log("t").log_start_offset == 3
-        cluster.delete_topic("t")
+@pytest.mark.parametrize("version", range(3))
+async def test_delete_records(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    cluster.create_topic("t")
+    batches = TopicProduceData("t", partition_data=[PartitionProduceData(0, make_batch(b"a", b"b", b"c"))])
+    await client.request(ProduceRequest(acks=-1, topic_data=[batches]), 12)
+    assert await delete_records(client, 2, version=version) == (2, "NONE")
+    assert await delete_records(client, 4, version=version) == (-1, "OFFSET_OUT_OF_RANGE")
+    assert await delete_records(client, -1, version=version) == (3, "NONE")
+    assert cluster.log("t").log_start_offset == 3
 
 
 @TWO_NODES

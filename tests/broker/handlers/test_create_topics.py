@@ -26,17 +26,16 @@ async def create(client: RawClient, *topics: CreatableTopic, version: int = 7, *
     return results
 
 
+@pytest.mark.parametrize("version", range(2, 8))
 @TWO_NODES
-async def test_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
-    for version in range(2, 8):
-        (result,) = await create(client, CreatableTopic("t", 3, 2), version=version)
-        assert (result.name, result.error_code, result.error_message) == ("t", ErrorCode.NONE, None)
-        topic = cluster.topic("t")
-        assert len(topic.partitions) == 3
-        if version >= 5:
-            assert (result.num_partitions, result.replication_factor) == (3, 2)
-        assert result.topic_id == (topic.id if version >= 7 else ZERO_UUID)
-        cluster.delete_topic("t")
+async def test_a_topic_is_created_in_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    (result,) = await create(client, CreatableTopic("t", 3, 2), version=version)
+    assert (result.name, result.error_code, result.error_message) == ("t", ErrorCode.NONE, None)
+    topic = cluster.topic("t")
+    assert len(topic.partitions) == 3
+    if version >= 5:
+        assert (result.num_partitions, result.replication_factor) == (3, 2)
+    assert result.topic_id == (topic.id if version >= 7 else ZERO_UUID)
 
 
 async def test_the_answer_has_configs_with_their_sources(cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -79,7 +78,7 @@ async def test_replicas_as_assigned(cluster: EmbeddedCluster, client: RawClient)
         (CreatableTopic("t", 1, 1, configs=[CreatableTopicConfig("segment.bytes", None)]), ErrorCode.INVALID_CONFIG),
     ],
 )
-async def test_what_cannot_be(
+async def test_an_impossible_topic_is_refused_and_the_others_are_created(
     cluster: EmbeddedCluster, client: RawClient, topic: CreatableTopic, error: ErrorCode
 ) -> None:
     cluster.create_topic("there")

@@ -13,20 +13,20 @@ from aioproducer.protocol.primitives import ZERO_UUID
 from . import RawClient
 
 
-async def test_by_name_in_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
-    for version in range(1, 7):
-        topic_id = cluster.create_topic("t").id
-        request = (
-            DeleteTopicsRequest(topic_names=["t", "x"])
-            if version < 6
-            else DeleteTopicsRequest([DeleteTopicState("t"), DeleteTopicState("x")])
-        )
-        deleted, unknown = (await client.request(request, version)).responses
-        assert (deleted.name, deleted.error_code) == ("t", ErrorCode.NONE)
-        assert deleted.topic_id == (topic_id if version >= 6 else ZERO_UUID)
-        assert (unknown.name, unknown.error_code) == ("x", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        with pytest.raises(UnknownTopicOrPartitionException):
-            cluster.log("t")
+@pytest.mark.parametrize("version", range(1, 7))
+async def test_by_name_in_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    topic_id = cluster.create_topic("t").id
+    request = (
+        DeleteTopicsRequest(topic_names=["t", "x"])
+        if version < 6
+        else DeleteTopicsRequest([DeleteTopicState("t"), DeleteTopicState("x")])
+    )
+    deleted, unknown = (await client.request(request, version)).responses
+    assert (deleted.name, deleted.error_code) == ("t", ErrorCode.NONE)
+    assert deleted.topic_id == (topic_id if version >= 6 else ZERO_UUID)
+    assert (unknown.name, unknown.error_code) == ("x", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    with pytest.raises(UnknownTopicOrPartitionException):
+        cluster.log("t")
 
 
 async def test_by_id(cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -37,7 +37,9 @@ async def test_by_id(cluster: EmbeddedCluster, client: RawClient) -> None:
     assert (missing.name, missing.topic_id, missing.error_code) == (None, unknown, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
-async def test_neither_or_both(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_a_topic_named_by_neither_or_both_of_name_and_id_is_refused(
+    cluster: EmbeddedCluster, client: RawClient
+) -> None:
     topic_id = cluster.create_topic("t").id
     request = DeleteTopicsRequest([DeleteTopicState(None), DeleteTopicState("t", topic_id)])
     answers = (await client.request(request, 6)).responses

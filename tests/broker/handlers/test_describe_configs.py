@@ -24,25 +24,27 @@ async def describe(client: RawClient, kind: int, name: str, *keys: str, version:
     return result
 
 
-async def test_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
+@pytest.mark.parametrize("version", range(1, 5))
+async def test_configs_of_a_topic_are_described_in_every_version(
+    cluster: EmbeddedCluster, client: RawClient, version: int
+) -> None:
     cluster.create_topic("t", configs={"cleanup.policy": "compact", WINDOW: 20})
-    for version in range(1, 5):
-        result = await describe(client, TOPIC, "t", version=version, include_synonyms=True)
-        configs = {config.name: config for config in result.configs}
-        assert set(configs) == set(TOPIC_CONFIGS)
-        assert not any(config.read_only or config.is_sensitive for config in result.configs)
-        window = configs[WINDOW]
-        assert (window.value, window.config_source) == ("20", 1)
-        assert [(synonym.name, synonym.value, synonym.source) for synonym in window.synonyms] == [
-            (WINDOW, "20", 1),
-            (f"log.{WINDOW}", "5", 5),
-        ]
-        assert (configs["cleanup.policy"].value, configs["cleanup.policy"].config_source) == ("compact", 1)
-        assert (configs["preallocate"].value, configs["preallocate"].config_source) == ("false", 5)
-        if version >= 3:
-            types = [configs[name].config_type for name in ("preallocate", "compression.type", WINDOW, "retention.ms")]
-            assert types == [1, 2, 3, 5]
-            assert [configs[name].config_type for name in ("min.cleanable.dirty.ratio", "cleanup.policy")] == [6, 7]
+    result = await describe(client, TOPIC, "t", version=version, include_synonyms=True)
+    configs = {config.name: config for config in result.configs}
+    assert set(configs) == set(TOPIC_CONFIGS)
+    assert not any(config.read_only or config.is_sensitive for config in result.configs)
+    window = configs[WINDOW]
+    assert (window.value, window.config_source) == ("20", 1)
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in window.synonyms] == [
+        (WINDOW, "20", 1),
+        (f"log.{WINDOW}", "5", 5),
+    ]
+    assert (configs["cleanup.policy"].value, configs["cleanup.policy"].config_source) == ("compact", 1)
+    assert (configs["preallocate"].value, configs["preallocate"].config_source) == ("false", 5)
+    if version >= 3:
+        types = [configs[name].config_type for name in ("preallocate", "compression.type", WINDOW, "retention.ms")]
+        assert types == [1, 2, 3, 5]
+        assert [configs[name].config_type for name in ("min.cleanable.dirty.ratio", "cleanup.policy")] == [6, 7]
 
 
 async def test_synonyms_and_documentation_only_on_request(cluster: EmbeddedCluster, client: RawClient) -> None:

@@ -67,19 +67,19 @@ def values(records: Any) -> list[bytes | None]:
     return [record.value for batch in read_batches(records) for record in batch.records()]
 
 
-async def test_read_in_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_read_in_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
     append(cluster, b"a", b"b")
     append(cluster, b"c")
     append(cluster, b"d", partition=1)
-    for version in VERSIONS:
-        response = await client.request(fetch(cluster, 2, 0), version)
-        (topic,) = response.responses
-        assert (topic.topic == "t") if version < 13 else (topic.topic_id == cluster.topic("t").id)
-        first, second = topic.partitions
-        assert (first.error_code, first.high_watermark, first.last_stable_offset) == (ErrorCode.NONE, 3, 3)
-        assert first.log_start_offset == (0 if version >= 5 else -1)
-        assert values(first.records) == [b"c"]
-        assert values(second.records) == [b"d"]
+    response = await client.request(fetch(cluster, 2, 0), version)
+    (topic,) = response.responses
+    assert (topic.topic == "t") if version < 13 else (topic.topic_id == cluster.topic("t").id)
+    first, second = topic.partitions
+    assert (first.error_code, first.high_watermark, first.last_stable_offset) == (ErrorCode.NONE, 3, 3)
+    assert first.log_start_offset == (0 if version >= 5 else -1)
+    assert values(first.records) == [b"c"]
+    assert values(second.records) == [b"d"]
 
 
 async def test_at_the_end_there_is_nothing(cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -217,29 +217,29 @@ class TestErrors:
         unknown = FetchRequest(topics=[FetchTopic("", cluster.topic("t").id, [FetchPartition(9)])])
         assert (await only(client, unknown)).aborted_transactions == []
 
+    @pytest.mark.parametrize("version", [15, 16])
     @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
-    async def test_not_leader(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_not_leader(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
         cluster.move_leader("t", 0, 1)
-        for version in (15, 16):
-            response = await client.request(fetch(cluster, 0), version)
-            (answer,) = response.responses[0].partitions
-            assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            if version >= 16:
-                assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, 1)
-                assert [node.node_id for node in response.node_endpoints] == [1]
-            else:
-                assert answer.current_leader.leader_id == -1
+        response = await client.request(fetch(cluster, 0), version)
+        (answer,) = response.responses[0].partitions
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if version >= 16:
+            assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, 1)
+            assert [node.node_id for node in response.node_endpoints] == [1]
+        else:
+            assert answer.current_leader.leader_id == -1
 
 
 class TestSessions:
     """What the rules are is for ``test_fetch_sessions.py``."""
 
-    async def test_a_fetch_without_a_session(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    @pytest.mark.parametrize("version", [4, 7, 18])
+    async def test_a_fetch_without_a_session(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
         append(cluster, b"a")
-        for version in (4, 7, 18):
-            response = await client.request(fetch(cluster, 0, session_epoch=-1), version)
-            assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
-            assert values(response.responses[0].partitions[0].records) == [b"a"]
+        response = await client.request(fetch(cluster, 0, session_epoch=-1), version)
+        assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
+        assert values(response.responses[0].partitions[0].records) == [b"a"]
 
     async def test_are_not_known(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         response = await client.request(fetch(cluster, 0, session_id=5, session_epoch=3), 18)
@@ -516,7 +516,9 @@ class TestManyPartitions:
         assert len(response.responses[0].partitions) == self.COUNT
         await self.forgotten(cluster)
 
-    async def test_what_fails_is_answered_at_once(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_a_fetch_with_a_failed_partition_is_answered_at_once(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
         response = await client.request(self.request(cluster, self.COUNT), 18)
         assert response.responses[0].partitions[-1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         await self.forgotten(cluster)

@@ -327,7 +327,7 @@ def test_only_changed_partitions_are_included() -> None:
     assert node.fetch(1, 3, {}, [A]) == Fetched(ErrorCode.NONE, 1, [], {B: 0})
 
 
-def test_what_gave_records_is_read_last() -> None:
+def test_a_partition_that_gave_records_is_read_last_the_next_time() -> None:
     node = Node()
     node.fetch(0, 0, {A: 0, B: 0})
     node.log[A] = PartitionData(0, ErrorCode.NONE, 1, 1, 0, records=b"x")

@@ -64,24 +64,24 @@ async def test_a_resource_named_twice_is_answered_once(cluster: EmbeddedCluster,
     assert [(one.partition_index, one.committed_offset) for one in topic.partitions] == [(1, 7)]
 
 
-async def test_every_version_commits(cluster: EmbeddedCluster, client: RawClient) -> None:
-    for version in range(2, 11):
-        assert await commit(cluster, client, version, version) is ErrorCode.NONE
-        nothing, found = await fetch(cluster, client, 10)
-        assert (nothing.committed_offset, nothing.metadata, nothing.error_code) == (-1, "", ErrorCode.NONE)
-        assert (found.committed_offset, found.metadata, found.error_code) == (version, "note", ErrorCode.NONE)
-        assert found.committed_leader_epoch == (3 if version >= 6 else -1)
+@pytest.mark.parametrize("version", range(2, 11))
+async def test_every_version_commits(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    assert await commit(cluster, client, version, version) is ErrorCode.NONE
+    nothing, found = await fetch(cluster, client, 10)
+    assert (nothing.committed_offset, nothing.metadata, nothing.error_code) == (-1, "", ErrorCode.NONE)
+    assert (found.committed_offset, found.metadata, found.error_code) == (version, "note", ErrorCode.NONE)
+    assert found.committed_leader_epoch == (3 if version >= 6 else -1)
 
 
-async def test_every_version_fetches(cluster: EmbeddedCluster, client: RawClient) -> None:
+@pytest.mark.parametrize("version", range(1, 11))
+async def test_every_version_fetches(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
     await commit(cluster, client, 7)
-    for version in range(1, 11):
-        nothing, found = await fetch(cluster, client, version)
-        assert (nothing.partition_index, nothing.committed_offset) == (0, -1)
+    nothing, found = await fetch(cluster, client, version)
+    assert (nothing.partition_index, nothing.committed_offset) == (0, -1)
+    assert (found.partition_index, found.committed_offset) == (1, 7)
+    if version >= 2:
+        (found,) = await fetch(cluster, client, version, all_of=True)
         assert (found.partition_index, found.committed_offset) == (1, 7)
-        if version >= 2:
-            (found,) = await fetch(cluster, client, version, all_of=True)
-            assert (found.partition_index, found.committed_offset) == (1, 7)
 
 
 async def test_a_member_of_an_unknown_group_cannot_commit(cluster: EmbeddedCluster, client: RawClient) -> None:

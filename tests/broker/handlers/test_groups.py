@@ -66,11 +66,11 @@ async def test_join(client: RawClient, version: int) -> None:
     assert answer.protocol_type == ("consumer" if version >= 7 else None)
 
 
-async def test_join_refused(client: RawClient) -> None:
-    for version in range(10):
-        answer = await client.request(joining("nosuch"), version)
-        assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "nosuch")
-        assert answer.protocol_name == (None if version >= 7 else "")
+@pytest.mark.parametrize("version", range(10))
+async def test_join_refused(client: RawClient, version: int) -> None:
+    answer = await client.request(joining("nosuch"), version)
+    assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "nosuch")
+    assert answer.protocol_name == (None if version >= 7 else "")
 
 
 async def test_join_waits_for_the_others(connect: Connect) -> None:
@@ -109,52 +109,50 @@ async def test_sync(client: RawClient, version: int) -> None:
         assert (await client.request(other, version)).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-async def test_heartbeat(client: RawClient) -> None:
+@pytest.mark.parametrize("version", range(5))
+async def test_heartbeat(client: RawClient, version: int) -> None:
     joined = await enter(client)
-    for version in range(5):
-        request = HeartbeatRequest("g", joined.generation_id, joined.member_id)
-        assert (await client.request(request, version)).error_code == ErrorCode.NONE
-        request.generation_id = 7
-        assert (await client.request(request, version)).error_code == ErrorCode.ILLEGAL_GENERATION
-        request.member_id = "nosuch"
-        assert (await client.request(request, version)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    request = HeartbeatRequest("g", joined.generation_id, joined.member_id)
+    assert (await client.request(request, version)).error_code == ErrorCode.NONE
+    request.generation_id = 7
+    assert (await client.request(request, version)).error_code == ErrorCode.ILLEGAL_GENERATION
+    request.member_id = "nosuch"
+    assert (await client.request(request, version)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_leave(cluster: EmbeddedCluster, client: RawClient) -> None:
-    for version in range(6):
-        joined = await enter(client)
-        if version < 3:
-            assert (
-                await client.request(LeaveGroupRequest("g", joined.member_id), version)
-            ).error_code == ErrorCode.NONE
-            again = await client.request(LeaveGroupRequest("g", joined.member_id), version)
-            assert again.error_code == ErrorCode.UNKNOWN_MEMBER_ID
-        else:
-            wanted = [MemberIdentity(joined.member_id), MemberIdentity("nosuch")]
-            answer = await client.request(LeaveGroupRequest("g", members=wanted), version)
-            assert [(one.member_id, one.error_code) for one in answer.members] == [
-                (joined.member_id, ErrorCode.NONE),
-                ("nosuch", ErrorCode.UNKNOWN_MEMBER_ID),
-            ]
-        described = await client.request(DescribeGroupsRequest(["g"]), 5)
-        assert described.groups[0].group_state == "Empty"
-
-
-async def test_describe(client: RawClient) -> None:
+@pytest.mark.parametrize("version", range(6))
+async def test_leave(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
     joined = await enter(client)
-    for version in range(7):
-        (described, unknown) = (await client.request(DescribeGroupsRequest(["g", "nosuch"]), version)).groups
-        assert (described.error_code, described.group_state, described.protocol_type, described.protocol_data) == (
-            ErrorCode.NONE,
-            "Stable",
-            "consumer",
-            "range",
-        )
-        (member,) = described.members
-        assert (member.member_id, member.client_id) == (joined.member_id, "raw")
-        assert (member.member_metadata, member.member_assignment) == (b"m", b"mine")
-        assert unknown.group_state == "Dead"
-        assert unknown.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE)
+    if version < 3:
+        assert (await client.request(LeaveGroupRequest("g", joined.member_id), version)).error_code == ErrorCode.NONE
+        again = await client.request(LeaveGroupRequest("g", joined.member_id), version)
+        assert again.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    else:
+        wanted = [MemberIdentity(joined.member_id), MemberIdentity("nosuch")]
+        answer = await client.request(LeaveGroupRequest("g", members=wanted), version)
+        assert [(one.member_id, one.error_code) for one in answer.members] == [
+            (joined.member_id, ErrorCode.NONE),
+            ("nosuch", ErrorCode.UNKNOWN_MEMBER_ID),
+        ]
+    described = await client.request(DescribeGroupsRequest(["g"]), 5)
+    assert described.groups[0].group_state == "Empty"
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_describe(client: RawClient, version: int) -> None:
+    joined = await enter(client)
+    (described, unknown) = (await client.request(DescribeGroupsRequest(["g", "nosuch"]), version)).groups
+    assert (described.error_code, described.group_state, described.protocol_type, described.protocol_data) == (
+        ErrorCode.NONE,
+        "Stable",
+        "consumer",
+        "range",
+    )
+    (member,) = described.members
+    assert (member.member_id, member.client_id) == (joined.member_id, "raw")
+    assert (member.member_metadata, member.member_assignment) == (b"m", b"mine")
+    assert unknown.group_state == "Dead"
+    assert unknown.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE)
 
 
 @pytest.mark.parametrize("version", range(6))

@@ -43,23 +43,24 @@ async def only(client: RawClient, kind: int, name: str, *changes: tuple[str, int
 DONE = ErrorCode.NONE, None
 
 
-async def test_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
-    for version in (0, 1):
-        cluster.create_topic("t", configs={"retention.bytes": 1000})
-        answer = await only(
-            client,
-            TOPIC,
-            "t",
-            ("max.message.bytes", OpType.SET, "5000"),
-            ("retention.bytes", OpType.DELETE, None),
-            ("cleanup.policy", OpType.APPEND, "compact"),
-            version=version,
-        )
-        assert answer == DONE
-        assert cluster.topic("t").configs == {"max.message.bytes": "5000", "cleanup.policy": "delete,compact"}
-        assert cluster.log("t").config.max_message_bytes == 5000
-        assert cluster.log("t").config.retention_bytes == -1
-        cluster.delete_topic("t")
+@pytest.mark.parametrize("version", [0, 1])
+async def test_configs_are_set_deleted_and_appended_to_in_every_version(
+    cluster: EmbeddedCluster, client: RawClient, version: int
+) -> None:
+    cluster.create_topic("t", configs={"retention.bytes": 1000})
+    answer = await only(
+        client,
+        TOPIC,
+        "t",
+        ("max.message.bytes", OpType.SET, "5000"),
+        ("retention.bytes", OpType.DELETE, None),
+        ("cleanup.policy", OpType.APPEND, "compact"),
+        version=version,
+    )
+    assert answer == DONE
+    assert cluster.topic("t").configs == {"max.message.bytes": "5000", "cleanup.policy": "delete,compact"}
+    assert cluster.log("t").config.max_message_bytes == 5000
+    assert cluster.log("t").config.retention_bytes == -1
 
 
 async def test_each_resource_changes_as_a_whole_or_not_at_all(cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -109,7 +110,7 @@ async def test_only_validate(cluster: EmbeddedCluster, client: RawClient) -> Non
         (8, "0", ("root", OpType.SET, "DEBUG"), ErrorCode.INVALID_CONFIG),
     ],
 )
-async def test_what_cannot_be(
+async def test_an_impossible_change_is_refused(
     cluster: EmbeddedCluster,
     client: RawClient,
     kind: int,

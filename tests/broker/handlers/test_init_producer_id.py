@@ -8,14 +8,14 @@ from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from . import Connect, RawClient
 
 
-async def test_every_version_gives_a_new_id(client: RawClient) -> None:
-    for version in range(6):
-        ids = set()
-        for _ in range(3):
-            response = await client.request(InitProducerIdRequest(None), version)
-            assert (response.error_code, response.producer_epoch) == (ErrorCode.NONE, 0)
-            ids.add(response.producer_id)
-        assert len(ids) == 3
+@pytest.mark.parametrize("version", range(6))
+async def test_every_version_gives_a_new_id(client: RawClient, version: int) -> None:
+    ids = set()
+    for _ in range(3):
+        response = await client.request(InitProducerIdRequest(None), version)
+        assert (response.error_code, response.producer_epoch) == (ErrorCode.NONE, 0)
+        ids.add(response.producer_id)
+    assert len(ids) == 3
 
 
 @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)

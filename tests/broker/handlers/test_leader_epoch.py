@@ -10,7 +10,7 @@ from aioproducer.broker.log.partition_log import PartitionLog
 from aioproducer.broker.state.topic import Partition
 from aioproducer.errors import FencedLeaderEpochException, OffsetOutOfRangeException, UnknownLeaderEpochException
 from aioproducer.records.record_batch import RecordBatch
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
 
 def test_only_the_current_epoch_will_do() -> None:
@@ -24,7 +24,7 @@ def test_only_the_current_epoch_will_do() -> None:
         check_leader_epoch(partition, 5)
 
 
-def test_where_a_client_and_the_log_part() -> None:
+def test_the_offset_at_which_client_and_log_diverge_is_found() -> None:
     """The client has read up to offset 5 in epoch 1; then the log was cut at 3, and epoch 4 begins there."""
     log = PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({})))
     for epoch in (1, 1, 1, 4):

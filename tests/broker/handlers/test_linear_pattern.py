@@ -50,7 +50,7 @@ def test_it_matches_what_python_does(pattern: str, text: str) -> None:
         ("é🔑", "é🔑"),
     ],
 )
-def test_what_matches(pattern: str, text: str) -> None:
+def test_a_pattern_matches_the_whole_text(pattern: str, text: str) -> None:
     assert matches(pattern, text)
     assert not matches(pattern, text + "\n")
 

@@ -40,13 +40,13 @@ async def list_offset(client: RawClient, timestamp: int, version: int = 11, **mo
     return answer
 
 
-async def test_ends_in_every_version(client: RawClient) -> None:
-    for version in range(1, 12):
-        latest = await list_offset(client, LATEST, version)
-        assert (latest.error_code, latest.timestamp, latest.offset) == (ErrorCode.NONE, -1, 5)
-        earliest = await list_offset(client, EARLIEST, version)
-        assert (earliest.error_code, earliest.timestamp, earliest.offset) == (ErrorCode.NONE, -1, 1)
-        assert (latest.leader_epoch, earliest.leader_epoch) == ((0, 3) if version >= 4 else (-1, -1))
+@pytest.mark.parametrize("version", range(1, 12))
+async def test_ends_in_every_version(client: RawClient, version: int) -> None:
+    latest = await list_offset(client, LATEST, version)
+    assert (latest.error_code, latest.timestamp, latest.offset) == (ErrorCode.NONE, -1, 5)
+    earliest = await list_offset(client, EARLIEST, version)
+    assert (earliest.error_code, earliest.timestamp, earliest.offset) == (ErrorCode.NONE, -1, 1)
+    assert (latest.leader_epoch, earliest.leader_epoch) == ((0, 3) if version >= 4 else (-1, -1))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,9 @@ async def test_there_is_no_tiered_storage(client: RawClient) -> None:
     ("timestamp", "version"),
     [(MAX_TIMESTAMP, 6), (EARLIEST_LOCAL, 7), (LATEST_TIERED, 8), (EARLIEST_PENDING_UPLOAD, 10), (-7, 11)],
 )
-async def test_what_a_version_does_not_know(client: RawClient, timestamp: int, version: int) -> None:
+async def test_a_special_timestamp_is_unsupported_by_older_versions(
+    client: RawClient, timestamp: int, version: int
+) -> None:
     assert (await list_offset(client, timestamp, version)).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
@@ -125,7 +127,7 @@ def flip_a_bit_of(file: Path, text: bytes) -> None:
     file.write_bytes(content)
 
 
-async def test_where_a_log_begins_is_known_though_its_first_batch_is_damaged(tmp_path: Path) -> None:
+async def test_the_log_start_is_known_though_the_first_batch_is_damaged(tmp_path: Path) -> None:
     """Or a consumer that begins there would ask for ever, and read nothing of the rest."""
     async with EmbeddedCluster(data_dir=tmp_path) as cluster:
         cluster.create_topic("t")

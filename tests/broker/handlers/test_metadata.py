@@ -23,23 +23,23 @@ def identified(*ids: UUID) -> list[MetadataRequestTopic]:
     return [MetadataRequestTopic(topic_id, None) for topic_id in ids]
 
 
+@pytest.mark.parametrize("version", range(14))
 @THREE_NODES
-async def test_nodes_and_partitions_in_every_version(cluster: EmbeddedCluster, client: RawClient) -> None:
+async def test_nodes_and_partitions_in_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
     made = cluster.create_topic("orders", partitions=3, replication_factor=2)
-    for version in range(14):
-        response = await client.request(MetadataRequest(named("orders")), version)
-        assert [f"{node.host}:{node.port}" for node in response.brokers] == cluster.bootstrap_servers.split(",")
-        assert [node.node_id for node in response.brokers] == [0, 1, 2]
-        assert response.controller_id == (0 if version >= 1 else -1)
-        assert response.cluster_id == (cluster.cluster_id if version >= 2 else None)
-        (topic,) = response.topics
-        assert (topic.error_code, topic.name) == (ErrorCode.NONE, "orders")
-        assert topic.topic_id == (made.id if version >= 10 else ZERO_UUID)
-        assert [partition.partition_index for partition in topic.partitions] == [0, 1, 2]
-        assert [partition.leader_id for partition in topic.partitions] == [0, 1, 2]
-        assert [partition.replica_nodes for partition in topic.partitions] == [[0, 1], [1, 2], [2, 0]]
-        assert [partition.isr_nodes for partition in topic.partitions] == [[0, 1], [1, 2], [2, 0]]
-        assert {partition.leader_epoch for partition in topic.partitions} == {0 if version >= 7 else -1}
+    response = await client.request(MetadataRequest(named("orders")), version)
+    assert [f"{node.host}:{node.port}" for node in response.brokers] == cluster.bootstrap_servers.split(",")
+    assert [node.node_id for node in response.brokers] == [0, 1, 2]
+    assert response.controller_id == (0 if version >= 1 else -1)
+    assert response.cluster_id == (cluster.cluster_id if version >= 2 else None)
+    (topic,) = response.topics
+    assert (topic.error_code, topic.name) == (ErrorCode.NONE, "orders")
+    assert topic.topic_id == (made.id if version >= 10 else ZERO_UUID)
+    assert [partition.partition_index for partition in topic.partitions] == [0, 1, 2]
+    assert [partition.leader_id for partition in topic.partitions] == [0, 1, 2]
+    assert [partition.replica_nodes for partition in topic.partitions] == [[0, 1], [1, 2], [2, 0]]
+    assert [partition.isr_nodes for partition in topic.partitions] == [[0, 1], [1, 2], [2, 0]]
+    assert {partition.leader_epoch for partition in topic.partitions} == {0 if version >= 7 else -1}
 
 
 @pytest.mark.parametrize(("version", "every"), [(0, []), (1, None), (13, None)])
@@ -57,14 +57,14 @@ async def test_no_topics(cluster: EmbeddedCluster, client: RawClient) -> None:
     assert (await client.request(MetadataRequest([]), 1)).topics == []
 
 
-async def test_by_id(cluster: EmbeddedCluster, client: RawClient) -> None:
+@pytest.mark.parametrize("version", [12, 13])
+async def test_by_id(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
     known, unknown = cluster.create_topic("a").id, uuid4()
-    for version in (12, 13):
-        response = await client.request(MetadataRequest(identified(known, unknown)), version)
-        assert [(topic.error_code, topic.name, topic.topic_id) for topic in response.topics] == [
-            (ErrorCode.NONE, "a", known),
-            (ErrorCode.UNKNOWN_TOPIC_ID, None, unknown),
-        ]
+    response = await client.request(MetadataRequest(identified(known, unknown)), version)
+    assert [(topic.error_code, topic.name, topic.topic_id) for topic in response.topics] == [
+        (ErrorCode.NONE, "a", known),
+        (ErrorCode.UNKNOWN_TOPIC_ID, None, unknown),
+    ]
 
 
 async def test_versions_10_and_11_do_not_know_ids(cluster: EmbeddedCluster, client: RawClient) -> None:

@@ -37,10 +37,10 @@ async def epoch_end(
     return answer.error_code, answer.leader_epoch, answer.end_offset
 
 
-async def test_every_version(client: RawClient) -> None:
-    for version in (2, 3, 4):
-        found = [await epoch_end(client, epoch, version) for epoch in range(-1, 5)]
-        assert found == [(0, -1, -1), (0, 0, 2), (0, 0, 2), (0, 2, 3), (0, 3, 3), (0, -1, -1)]
+@pytest.mark.parametrize("version", [2, 3, 4])
+async def test_the_end_of_an_epoch_is_found_in_every_version(client: RawClient, version: int) -> None:
+    found = [await epoch_end(client, epoch, version) for epoch in range(-1, 5)]
+    assert found == [(0, -1, -1), (0, 0, 2), (0, 0, 2), (0, 2, 3), (0, 3, 3), (0, -1, -1)]
 
 
 async def test_wrong_requests(client: RawClient, cluster: EmbeddedCluster) -> None:

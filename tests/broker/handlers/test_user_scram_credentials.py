@@ -18,7 +18,7 @@ from aioproducer.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.raw_client import RawClient
 
 SHA_256, SHA_512 = ScramMechanism
 SALTED = hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", 4096)

@@ -13,7 +13,7 @@ from aioproducer.broker.log.log_validator import Scan, scan
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.tasks.background_threads import BackgroundThreads
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ PLAIN = RecordBatch(make_batch(bytes(5000)))
 PACKED = RecordBatch(make_batch(bytes(5000), b"b", codec=CompressionType.GZIP))
 
 
-def test_it_finds_what_a_scan_of_each_finds() -> None:
+def test_a_scan_of_all_batches_finds_the_same_as_one_of_each() -> None:
     found = scan_all([(PLAIN, None), (PACKED, None)])
     assert found == [scan(PLAIN), scan(PACKED)]
     assert (found[1].max_timestamp, found[1].decompressed) == (NOW_MS + 1, 5000 + 9 + 8)

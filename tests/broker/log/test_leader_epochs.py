@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from aioproducer.broker.log.leader_epochs import UNDEFINED, EpochEndOffset, LeaderEpochs
 
 
-def test_where_epochs_end() -> None:
+def test_the_end_offset_of_an_epoch_is_found() -> None:
     epochs = LeaderEpochs()
     assert epochs.latest == -1
     epochs.begin(2, 0)
@@ -48,6 +48,6 @@ def test_deleted_records_change_nothing_behind_them(steps: list[tuple[int, int]]
     assert LeaderEpochs(part.entries()).entries() == part.entries()
 
 
-def test_which_epoch_a_record_has() -> None:
+def test_the_epoch_of_an_offset_is_found() -> None:
     epochs = LeaderEpochs([(2, 5), (5, 10)])
     assert [epochs.at(offset) for offset in (4, 5, 9, 10, 99)] == [-1, 2, 2, 5, 5]

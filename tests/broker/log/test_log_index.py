@@ -14,7 +14,9 @@ BATCHES = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 20)), max_size=12
 
 
 @given(batches=BATCHES, deleted=st.integers(0, 12), wanted=st.integers(0, 60))
-def test_it_finds_what_looking_at_each_batch_finds(batches: list[tuple[int, int]], deleted: int, wanted: int) -> None:
+def test_the_index_finds_the_same_as_a_look_at_each_batch(
+    batches: list[tuple[int, int]], deleted: int, wanted: int
+) -> None:
     begins = list(accumulate((count for count, _ in batches), initial=0))[: len(batches)]
     index = LogIndex()
     for begin, (_, timestamp) in zip(begins, batches, strict=True):

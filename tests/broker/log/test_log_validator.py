@@ -28,7 +28,7 @@ from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
-from tests.broker.batches import NOW_MS, make_batch, make_body
+from tests.broker.raw_clients.batches import NOW_MS, make_batch, make_body
 
 CODECS = list(CompressionType)
 HOUR_MS = 3_600_000
@@ -104,7 +104,7 @@ class TestBatchOfRequest:
 
 class TestValidate:
     @pytest.mark.parametrize("codec", CODECS)
-    def test_what_a_producer_writes_is_valid(self, codec: CompressionType) -> None:
+    def test_a_batch_of_each_codec_is_valid(self, codec: CompressionType) -> None:
         check(make_batch(b"a", b"", b"c" * 100, b"d" * 10_000, b"e" * 3_000_000, codec=codec), max_message_bytes=10**8)
 
     @pytest.mark.parametrize(
@@ -166,13 +166,13 @@ class TestValidate:
         # With the broker's time the producer's does not matter.
         check(make_batch(b"a", base_timestamp=NOW_MS + 2 * HOUR_MS), message_timestamp_type="LogAppendTime")
 
-    def test_how_far_in_the_future(self) -> None:
+    def test_a_timestamp_too_far_in_the_future_is_refused(self) -> None:
         batch = make_batch(b"a", b"b", base_timestamp=NOW_MS + 10, max_timestamp=NOW_MS)
         check(batch, message_timestamp_after_max_ms=11)
         with pytest.raises(InvalidTimestampException):
             check(batch, message_timestamp_after_max_ms=10)
 
-    def test_how_far_in_the_past(self) -> None:
+    def test_a_timestamp_too_far_in_the_past_is_refused(self) -> None:
         batch = make_batch(b"a", b"b", b"c", base_timestamp=NOW_MS - 10, max_timestamp=NOW_MS)
         check(batch, message_timestamp_before_max_ms=10)
         with pytest.raises(InvalidTimestampException, match="in the past"):

@@ -17,7 +17,7 @@ from aioproducer.errors import (
     OutOfOrderSequenceException,
 )
 from aioproducer.records.record_batch import RecordBatch
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
 
 def make_log(**configs: object) -> PartitionLog:

@@ -178,7 +178,7 @@ def test_any_retries_within_the_window_leave_each_batch_once_and_in_order(
 @given(
     sends=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(1, 3)), max_size=60),
 )
-def test_whatever_is_sent_the_log_has_no_gap_and_no_repetition(sends: list[tuple[int, int, int]]) -> None:
+def test_the_log_has_no_gap_and_no_repetition_whatever_batches_are_sent(sends: list[tuple[int, int, int]]) -> None:
     log = Log()
     for epoch, first, count in sends:
         try:

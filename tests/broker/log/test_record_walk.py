@@ -94,7 +94,7 @@ def test_the_smallest_timestamp_but_for_records_without_one(records: list[Fields
 
 
 @given(RECORDS, DELTA, DELTA, DELTA, st.integers(1, 3))
-def test_those_with_timestamps_that_are_not_allowed(
+def test_records_with_timestamps_out_of_bounds_are_found(
     records: list[Fields], absent: int, least: int, most: int, step: int
 ) -> None:
     data = b"".join(record.encoded(offset) for offset, record in enumerate(records))
@@ -191,7 +191,7 @@ NEARLY = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 3, 4, 12, 14, 16, 18, 0x80,
 
 
 @given(st.one_of(NEARLY, st.binary(max_size=40)), st.integers(0, 4))
-def test_whatever_the_bytes_are_it_agrees_with_the_naive_reader(data: bytes, count: int) -> None:
+def test_the_walk_agrees_with_the_naive_reader_on_any_bytes(data: bytes, count: int) -> None:
     assert (problem_of(data, count) == "") == (naive(data) == count)
 
 

@@ -42,7 +42,7 @@ def make(timestamps: list[int], codec: CompressionType = CompressionType.NONE, *
     codec=st.sampled_from([CompressionType.NONE, CompressionType.GZIP]),
     stamped=st.booleans(),
 )
-def test_it_finds_what_reading_every_record_finds(
+def test_the_search_finds_the_same_as_reading_every_record(
     timestamps: list[int], wanted: int, first_offset: int, codec: CompressionType, stamped: bool
 ) -> None:
     batch = make(timestamps, codec, stamped=stamped)

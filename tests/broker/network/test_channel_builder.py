@@ -16,7 +16,7 @@ from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.scram_credentials import ScramCredentials
 from aioproducer.timing.clock import SystemClock
-from tests.support.certificates import make_certificates
+from tests.support.security.certificates import make_certificates
 
 ADDRESS = "10.0.0.1"
 

@@ -21,7 +21,7 @@ from aioproducer.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from aioproducer.protocol.messages.metadata import MetadataRequest
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.raw_client import RawClient
 from tests.support.virtual_time import World, virtual
 
 ONE, TWO = "PLAINTEXT://:0", "PLAINTEXT://:0,INTERNAL://:0"

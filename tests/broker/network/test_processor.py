@@ -14,8 +14,8 @@ from aioproducer.broker.network.gate.new_connections import CONNECTION_QUEUE_SIZ
 from aioproducer.broker.requests.request import Request
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from tests.broker.raw_client import Connect, RawClient
-from tests.broker.served import Served
+from tests.broker.raw_clients.raw_client import Connect, RawClient
+from tests.broker.raw_clients.served import Served
 
 HEADER = struct.Struct(">ihhih")
 

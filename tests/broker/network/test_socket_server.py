@@ -12,7 +12,7 @@ from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.network.gate.new_connections import CONNECTION_QUEUE_SIZE
 from aioproducer.broker.network.socket_server import SocketServer
 from aioproducer.timing.clock import SystemClock
-from tests.broker.served import Served
+from tests.broker.raw_clients.served import Served
 
 
 def make_server(**configs: object) -> SocketServer:

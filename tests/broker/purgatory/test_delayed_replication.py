@@ -20,8 +20,8 @@ from aioproducer.protocol.messages.delete_records import (
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
 
 LONG_MS = 60_000
 

@@ -51,7 +51,7 @@ def make(purge_interval: int = 1000, **more: Any) -> DelayedOperationPurgatory:
 
 
 @virtual
-async def test_what_can_be_completed_does_not_wait(world: World) -> None:
+async def test_an_operation_that_can_be_completed_does_not_wait(world: World) -> None:
     purgatory, operation = make(), Operation()
     operation.ready = True
     assert purgatory.try_complete_else_watch(operation, ["a"])
@@ -109,7 +109,7 @@ async def test_an_abandoned_one_does_nothing(world: World) -> None:
 
 
 @virtual
-async def test_what_an_end_sets_off_may_come_back(world: World) -> None:
+async def test_the_end_of_an_operation_may_complete_one_that_was_checked(world: World) -> None:
     """The second one's end makes the first one, already looked at, ready; and puts another beside them."""
     purgatory, first, late = make(), Operation(), Operation()
 

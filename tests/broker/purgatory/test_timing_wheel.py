@@ -55,7 +55,7 @@ def test_a_task_waits_in_one_timer() -> None:
         timer.add(task)
 
 
-def test_when_to_look_next() -> None:
+def test_the_next_expiration_is_that_of_the_earliest_task() -> None:
     timer: Timer[TimerTask] = Timer(0)
     assert timer.next_expiration_ms is None
     timer.add(TimerTask(12))

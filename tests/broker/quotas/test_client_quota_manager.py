@@ -32,7 +32,7 @@ class TestByteRate:
         assert manager.record("a", "x", 500, 0.0) == 5000  # 150 a second over 10 s
         assert manager.most_in_window("a", "x") == 1000
 
-    def test_it_may_be_capped(self) -> None:
+    def test_a_throttle_time_may_be_capped(self) -> None:
         quotas = quotas_of(PRODUCER_BYTE_RATE, ({"user": "a"}, 100))
         manager = ClientQuotaManager(PRODUCER_BYTE_RATE, quotas, WINDOW, most_ms=1000)
         assert manager.record("a", "x", 5000, 0.0) == 1000

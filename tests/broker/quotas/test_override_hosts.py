@@ -10,7 +10,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import ConfigException
 from aioproducer.protocol.messages.metadata import MetadataRequest
-from tests.broker.raw_client import Connect
+from tests.broker.raw_clients.raw_client import Connect
 
 CONFIG = "max.connections.per.ip.overrides"
 

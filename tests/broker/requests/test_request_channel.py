@@ -12,7 +12,7 @@ from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool,
 from aioproducer.broker.requests.response import NoOpResponse, RequestEnd
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.timing.clock import SystemClock
-from tests.broker.served import Handler
+from tests.broker.raw_clients.served import Handler
 from tests.support.manual_clock import ManualClock
 
 

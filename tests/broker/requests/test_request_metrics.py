@@ -18,8 +18,8 @@ from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import Connect, RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import Connect, RawClient
 
 NOWHERE: Any = None
 
@@ -82,7 +82,9 @@ def test_names_are_kafkas() -> None:
     assert names == ["Produce", "ApiVersions", "EndTxn", "InitProducerId"]
 
 
-async def test_what_a_fetch_waits_for_is_remote(cluster: EmbeddedCluster, client: RawClient, connect: Connect) -> None:
+async def test_the_wait_of_a_fetch_counts_as_remote_time(
+    cluster: EmbeddedCluster, client: RawClient, connect: Connect
+) -> None:
     cluster.create_topic("t")
     fetch = FetchRequest(max_wait_ms=50, min_bytes=1, topics=[FetchTopic("t", partitions=[FetchPartition(0)])])
     await client.request(fetch, 12)

@@ -13,7 +13,7 @@ import pytest
 from aioproducer.broker.security import jwks as module
 from aioproducer.broker.security.jwks import Jwks, jwks, parse_jwks
 from aioproducer.errors import ConfigException
-from tests.support.identity_provider import KEY, IdentityProvider, SigningKey, identity_provider
+from tests.support.security.identity_provider import KEY, IdentityProvider, SigningKey, identity_provider
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 
@@ -59,7 +59,7 @@ def test_keys_that_are_not_for_signatures_are_left_out() -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"no json", b"[]", b'{"keys": 7}', b'{"keys": [7]}', b'{"keys": []}', b"[" * 100_000, b"\xff"]
 )
-def test_what_is_no_jwks(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_no_jwks_is_refused(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "jwks.json"
     file.write_bytes(content)
     with pytest.raises(ConfigException, match=r"jwks\.json is no JWKS"):

@@ -93,7 +93,7 @@ def test_an_authorization_id_other_than_the_principal_is_refused() -> None:
         b"n,,\1other=Bearer right\1\1",
     ],
 )
-def test_what_is_no_first_message(message: bytes) -> None:
+def test_an_invalid_first_message_is_refused(message: bytes) -> None:
     exchange = server()
     with pytest.raises(SaslAuthenticationException, match="no first message"):
         exchange.evaluate_response(message)
@@ -111,7 +111,7 @@ def test_a_message_that_is_too_long_is_not_read() -> None:
 
 
 @given(st.binary(max_size=200) | st.from_regex(rb"n,.*,\x01auth=Bearer .*\x01\x01", fullmatch=True))
-def test_whatever_is_sent_is_answered_or_refused(message: bytes) -> None:
+def test_any_bytes_are_answered_or_refused(message: bytes) -> None:
     exchange = server()
     try:
         exchange.evaluate_response(message)

@@ -15,9 +15,9 @@ from aioproducer.errors import ConfigException
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE
-from tests.broker.raw_client import Connect, RawClient
-from tests.broker.sasl import figures, handshake, token
-from tests.support.identity_provider import AUDIENCE, ISSUER, KEY, claims
+from tests.broker.raw_clients.raw_client import Connect, RawClient
+from tests.broker.raw_clients.sasl import figures, handshake, token
+from tests.support.security.identity_provider import AUDIENCE, ISSUER, KEY, claims
 
 pytest.importorskip("jwt", reason="PyJWT is not installed")
 

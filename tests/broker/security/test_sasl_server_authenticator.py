@@ -24,8 +24,8 @@ from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequ
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aioproducer.security.password import Password
 from aioproducer.testing.simulation.listening import listen_on_network
-from tests.broker.raw_client import Connect, RawClient
-from tests.broker.sasl import CONFIGS, MECHANISMS, PASSWORD, figures, handshake, log_in, sasl_cluster, token
+from tests.broker.raw_clients.raw_client import Connect, RawClient
+from tests.broker.raw_clients.sasl import CONFIGS, MECHANISMS, PASSWORD, figures, handshake, log_in, sasl_cluster, token
 from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
 
@@ -169,7 +169,7 @@ class TestRefused:
             (2, MetadataRequest([])),
         ],
     )
-    async def test_what_comes_out_of_turn_is_a_failure_and_closes_the_connection(
+    async def test_a_request_out_of_turn_fails_authentication_and_closes_the_connection(
         self,
         cluster: EmbeddedCluster,
         client: RawClient,
@@ -342,7 +342,7 @@ class TestReauthentication:
         assert "the same mechanism as before, PLAIN" in answer.error_message
         assert await client.is_closed()
 
-    async def test_what_comes_out_of_turn_is_a_failure_of_that(
+    async def test_a_request_out_of_turn_fails_reauthentication(
         self, clock: ManualClock, cluster: EmbeddedCluster, client: RawClient
     ) -> None:
         clock.advance(2)

@@ -13,7 +13,7 @@ from aioproducer.broker.security.jwks import VerificationKey, parse_jwks
 from aioproducer.broker.security.token_validators import SignedTokenValidator, TokenRefused, UnsecuredTokenValidator
 from aioproducer.errors import ConfigException
 from tests.security.oauth.test_token import a_jwt
-from tests.support.identity_provider import AUDIENCE, ISSUER, KEY, SigningKey, claims
+from tests.support.security.identity_provider import AUDIENCE, ISSUER, KEY, SigningKey, claims
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed")
 
@@ -143,7 +143,7 @@ def test_a_public_key_is_no_password() -> None:
     ],
     ids=lambda token: token[:20],
 )
-def test_what_is_no_signed_jwt(token: str) -> None:
+def test_a_token_that_is_no_valid_signed_jwt_is_refused(token: str) -> None:
     with pytest.raises(TokenRefused):
         validator().validate(token, time.time())
 
@@ -185,7 +185,7 @@ class TestUnsecured:
         assert found.principal == "app"
 
     @pytest.mark.parametrize("token", ["opaque", "a.b.", KEY.sign(claims())])
-    def test_what_is_no_unsecured_jwt(self, token: str) -> None:
+    def test_a_token_that_is_no_unsecured_jwt_is_refused(self, token: str) -> None:
         with pytest.raises(TokenRefused):
             UnsecuredTokenValidator({}).validate(token, self.NOW)
 

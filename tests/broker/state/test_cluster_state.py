@@ -133,7 +133,7 @@ class TestCreate:
             (NewTopic("a", configs={"no.config": "1"}), InvalidConfigurationException),
         ],
     )
-    def test_what_cannot_be_is_not(self, new: NewTopic, error: type[ApiException]) -> None:
+    def test_an_impossible_topic_is_not_created(self, new: NewTopic, error: type[ApiException]) -> None:
         state = make_state(2)
         state.create_topic(NewTopic("there.is"))
         with pytest.raises(error):

@@ -15,7 +15,7 @@ def test_allowed_names(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ü", "a/b", "x" * 250, "a\n"])
-def test_other_names(name: str) -> None:
+def test_an_invalid_topic_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidTopicException):
         validate_topic_name(name)
 

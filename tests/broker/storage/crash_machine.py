@@ -32,7 +32,7 @@ from aioproducer.broker.storage.journal import MetadataJournal
 from aioproducer.broker.storage.segments.stored_batches import StoredBatches
 from aioproducer.errors import ConcurrentTransactionsException, KafkaStorageException
 from aioproducer.records.record_batch import RecordBatch
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 from tests.broker.storage.faulty_files import Crash, FaultyFiles
 
 SEGMENT_BYTES = 400

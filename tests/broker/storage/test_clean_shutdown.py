@@ -37,7 +37,7 @@ def take(files: FaultyFiles) -> dict[Key, LogCheckpoint]:
     return found
 
 
-def test_it_is_there_once() -> None:
+def test_a_clean_shutdown_file_is_read_once() -> None:
     files = FaultyFiles()
     assert take(files) == {}
     write_clean_shutdown(files, LOGS)

@@ -134,7 +134,7 @@ class TestCrash:
             files.crash()
             assert files.read("d/f", 0, 100) == b"a" * 100
 
-    def test_anything_may_become_of_the_rest(self) -> None:
+    def test_unsynced_bytes_may_be_lost_torn_or_kept_in_a_crash(self) -> None:
         found = set()
         for seed in range(300):
             files = FaultyFiles(seed)

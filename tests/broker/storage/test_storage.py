@@ -36,8 +36,8 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.testing.kafka.apache_kafka import KafkaTools
 from aioproducer.timing.clock import SystemClock
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
 
 
 def values(cluster: EmbeddedCluster, topic: str = "t", partition: int = 0) -> list[bytes | None]:
@@ -354,9 +354,7 @@ class TestDamage:
         assert "t-0/00000000000000000000.log, byte 0: " in caplog.text
 
     @pytest.mark.parametrize("at", [3, 65], ids=["offset", "record"])
-    async def test_where_a_log_begins_is_known_though_its_first_batch_cannot_be_read(
-        self, damaged: Path, at: int
-    ) -> None:
+    async def test_the_log_start_is_known_though_the_first_batch_cannot_be_read(self, damaged: Path, at: int) -> None:
         async with EmbeddedCluster(data_dir=damaged):
             pass
         self.flip(damaged / "t-0" / f"{0:020}.log", at)
@@ -483,7 +481,7 @@ async def test_a_directory_that_fails_when_it_is_opened(tmp_path: Path, monkeypa
         await EmbeddedCluster(data_dir=tmp_path).start()
 
 
-async def test_what_fails_when_it_is_opened_is_named(tmp_path: Path) -> None:
+async def test_a_partition_that_fails_to_open_is_named(tmp_path: Path) -> None:
     async with EmbeddedCluster(data_dir=tmp_path) as cluster:
         cluster.create_topic("t")
         client = await RawClient.connect(cluster.bootstrap_servers)

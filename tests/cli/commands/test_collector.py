@@ -55,7 +55,7 @@ async def test_garbage_is_found_when_that_is_due(monkeypatch: pytest.MonkeyPatch
             await asyncio.sleep(0)
 
 
-async def test_what_python_does_itself_is_as_before_in_the_end() -> None:
+async def test_the_settings_of_the_collector_are_restored() -> None:
     thresholds = gc.get_threshold()
     with collecting():
         assert gc.get_threshold()[:2] == thresholds[:2]

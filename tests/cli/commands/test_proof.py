@@ -26,7 +26,7 @@ def proof_of(
     return proof
 
 
-def test_what_was_sent_and_read_is_proven() -> None:
+def test_records_sent_and_read_are_proven() -> None:
     proof = proof_of(RECORDS, RECORDS)
     assert proof.differences() == []
     assert (proof.sent_count, proof.read_count, proof.key_count) == (20, 20, 3)

@@ -75,7 +75,7 @@ def test_a_record_is_a_line(read: Run, cluster: Cluster) -> None:
         ("2026-01-31T09:30", ""),
     ],
 )
-def test_where_it_begins(read: Run, cluster: Cluster, start: str, expected: str) -> None:
+def test_reading_begins_where_from_says(read: Run, cluster: Cluster, start: str, expected: str) -> None:
     for number in range(5):
         send(cluster, b"%d" % number, timestamp_ms=number * 1000)
     result = read("t", "--from", start)

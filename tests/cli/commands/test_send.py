@@ -131,7 +131,7 @@ def test_bad_lines_are_counted_and_kept_and_the_others_sent(send: Run, cluster: 
     ]
 
 
-def test_what_was_kept_can_be_sent_again(send: Run, cluster: Cluster, tmp_path: Path) -> None:
+def test_records_kept_in_a_file_can_be_sent_again(send: Run, cluster: Cluster, tmp_path: Path) -> None:
     failed = tmp_path / "failed.csv"
     text = b'a,b\n1,"x\ny"\n2,' + b"z" * 2000 + b"\n3,w\n"
     arguments = ("--format", "csv", "--key-field", "a")
@@ -143,7 +143,7 @@ def test_what_was_kept_can_be_sent_again(send: Run, cluster: Cluster, tmp_path: 
     assert not (tmp_path / "again").exists()
 
 
-def test_what_was_kept_is_not_overwritten(send: Run, cluster: Cluster, tmp_path: Path) -> None:
+def test_a_file_of_failed_records_is_not_overwritten(send: Run, cluster: Cluster, tmp_path: Path) -> None:
     failed = tmp_path / "failed.txt"
     failed.write_text("kept\n")
     for file in ("-", failed):

@@ -17,9 +17,9 @@ from aioproducer.spark.exactly_once.marker import MarkerMismatchException, Missi
 from aioproducer.spark.exactly_once.prepared import Outcome
 from aioproducer.spark.sink.sink_options import SinkOptions
 from tests.cli.conftest import Cluster, Run
-from tests.spark.checkpoints import write_checkpoint
-from tests.spark.epochs import attempts, commit, options_of, write_epoch
 from tests.spark.foreign import values
+from tests.spark.writes.checkpoints import write_checkpoint
+from tests.spark.writes.epochs import attempts, commit, options_of, write_epoch
 
 pytest.importorskip("pyarrow")
 
@@ -225,7 +225,7 @@ def test_rows_that_differ_are_accepted(query: Query) -> None:
     assert query.read() == ["a", "next"]
 
 
-def test_what_is_no_marker_is_shown_and_replaced(query: Query) -> None:
+def test_an_offset_that_is_no_marker_is_shown_and_replaced(query: Query) -> None:
     async def foreign() -> None:
         async with open_drivers_ledger(query.options, "query", "here") as ledger:
             await ledger.take_over()

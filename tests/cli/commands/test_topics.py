@@ -40,7 +40,7 @@ def test_configs_of_the_topic_and_a_file_of_client_configs(run: Run, cluster: Cl
     assert run("topics", "list", "--config", file).out == "a\t1\t1\nt\t1\t1\n"
 
 
-def test_what_fails_hides_nothing_else(run: Run, cluster: Cluster) -> None:
+def test_a_failed_topic_hides_no_result_of_another(run: Run, cluster: Cluster) -> None:
     server = ("--bootstrap-server", cluster.servers)
     created = run("topics", "create", "t", "a", "no/name", *server)
     assert (created.status, created.out) == (1, "created a\n")

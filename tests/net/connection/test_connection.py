@@ -170,7 +170,7 @@ async def test_answers_come_in_order_however_they_are_cut() -> None:
     scene.connection.close(NetworkException("the end"))
 
 
-async def test_what_it_carries_is_measured() -> None:
+async def test_requests_and_responses_are_measured() -> None:
     scene = Scene()
     results: list[Any] = []
     for _ in range(3):
@@ -187,7 +187,7 @@ async def test_what_it_carries_is_measured() -> None:
     assert (scene.metrics.opened.count, scene.metrics.closed.count) == (1, 1)
 
 
-async def test_one_that_was_given_up_before_it_was_made_counts_as_made_and_closed() -> None:
+async def test_a_connection_given_up_before_it_was_made_counts_as_made_and_closed() -> None:
     scene = Scene(connected=False)
     scene.connection.close(NetworkException("given up"))
     scene.connect()
@@ -423,7 +423,7 @@ async def test_a_graceful_close_lets_what_was_written_leave() -> None:
     assert isinstance(results[0][1], NetworkException)
 
 
-async def test_what_the_kernel_has_not_sent_is_dropped_with_the_connection() -> None:
+async def test_unsent_bytes_are_dropped_with_the_connection() -> None:
     """A request that is sent again must not reach the broker over the old connection, long after it was given up."""
     scene = Scene()
     scene.send([])

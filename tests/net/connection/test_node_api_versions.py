@@ -31,7 +31,7 @@ def test_an_api_that_is_not_spoken() -> None:
         versions.latest_usable_version(ProduceRequest)
 
 
-def test_what_the_cluster_has_finalized() -> None:
+def test_finalized_features_of_the_cluster_are_known() -> None:
     features = [FinalizedFeatureKey("transaction.version", 2, 0)]
     versions = NodeApiVersions("b:9092", ApiVersionsResponse(finalized_features=features))
     assert (versions.finalized("transaction.version"), versions.finalized("group.version")) == (2, 0)

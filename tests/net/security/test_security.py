@@ -56,7 +56,7 @@ def test_a_failed_handshake_is_named_as_such(error: Any, reason: str, wrap: Any)
     "error", [OSError("refused"), ssl.SSLEOFError(8, "EOF"), ssl.SSLZeroReturnError(6, "closed"), NetworkException("x")]
 )
 @pytest.mark.parametrize("wrap", [lambda error: error, lost])
-def test_whatever_else_ends_a_connection_says_nothing_of_tls(error: Any, wrap: Any) -> None:
+def test_another_end_of_a_connection_says_nothing_of_tls(error: Any, wrap: Any) -> None:
     assert security().refusal("broker.example:9093", wrap(error)) is None
 
 

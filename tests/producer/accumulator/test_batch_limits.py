@@ -7,7 +7,7 @@ from aioproducer.producer.accumulator.batch_limits import DOUBTED_AFTER, BatchLi
 from aioproducer.producer.accumulator.producer_batch import NO_LIMIT
 
 
-def test_nothing_is_known_at_first() -> None:
+def test_a_topic_has_no_batch_limit_at_first() -> None:
     limits = BatchLimits()
     assert limits.most("t", 0.0) == NO_LIMIT
     limits.taken("t", 1000)

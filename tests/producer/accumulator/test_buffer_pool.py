@@ -152,7 +152,7 @@ def test_a_buffer_is_as_large_as_the_most_it_ever_held() -> None:
     assert pool.buffer() is not buffer
 
 
-def test_what_is_in_memory_already_is_charged_whether_or_not_there_is_room() -> None:
+def test_bytes_already_in_memory_are_charged_without_room() -> None:
     pool = BufferPool(100, 10)
     assert pool.allocate(90)
     pool.exchange(90, 130)

@@ -20,7 +20,7 @@ from aioproducer.producer.accumulator.built_in_partitioner import (
     load_table,
 )
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from tests.producer.standing_loop import Accumulation, Loop, make_batch
+from tests.producer.simulations.standing_loop import Accumulation, Loop, make_batch
 
 
 class Dice(Random):

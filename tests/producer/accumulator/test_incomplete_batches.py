@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 QUEUES = [PartitionQueue("t", partition, None) for partition in range(3)]
 
@@ -64,7 +64,7 @@ class IncompleteMachine(RuleBasedStateMachine):
 TestIncompleteBatches: Any = IncompleteMachine.TestCase
 
 
-def test_what_is_not_there_has_no_queue_and_no_place() -> None:
+def test_an_unknown_batch_has_no_queue_and_no_place() -> None:
     batches, batch = IncompleteBatches(), make_batch(Loop())
     with pytest.raises(KeyError):
         batches.queue_of(batch)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 
 def drained(order: int, sequence: int = -1) -> ProducerBatch:
@@ -35,7 +35,7 @@ def test_depth_counts_the_open_batch() -> None:
     assert repr(queue) == "<PartitionQueue t-3 depth=2 leader=-1>"
 
 
-def test_what_has_grown_counts_as_several_batches() -> None:
+def test_a_grown_batch_counts_as_several_batches() -> None:
     queue = PartitionQueue("t", 3, None)
     assert queue.load() == 0
     queue.open = make_batch(Loop(), records=1)

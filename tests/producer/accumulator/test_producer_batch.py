@@ -8,7 +8,7 @@ from aioproducer.errors import IllegalStateException
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
-from tests.producer.standing_loop import NOW_MS, Loop, make_batch
+from tests.producer.simulations.standing_loop import NOW_MS, Loop, make_batch
 
 data = st.none() | st.binary(max_size=20)
 headers = st.none() | st.lists(st.tuples(st.text(max_size=5), data), max_size=3)

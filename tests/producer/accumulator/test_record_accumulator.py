@@ -22,7 +22,7 @@ from aioproducer.producer.accumulator.record_accumulator import RecordAccumulato
 from aioproducer.producer.delivery.produce_result import HEADER_COST, INTERCEPTED_COST
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
-from tests.producer.standing_loop import NOW_MS, Accumulation
+from tests.producer.simulations.standing_loop import NOW_MS, Accumulation
 
 
 def records_of(batch: ProducerBatch) -> list[Any]:
@@ -435,7 +435,7 @@ def test_compressed_batches_are_fuller_and_pay_for_it() -> None:
     assert here.accumulator.limit("t", 1000, here.loop.time()) == 2000
 
 
-def test_what_is_kept_for_interceptors_is_charged_to_the_pool() -> None:
+def test_records_kept_for_interceptors_are_charged_to_the_pool() -> None:
     here = Accumulation(memory=100_000, batch_size=4000)
     [queue] = here.add_topic("t", 1)
     headers = (("h", bytes(50)),)
@@ -513,7 +513,7 @@ def test_a_batch_grows_to_what_its_topic_is_known_to_take(refused: int, taken: i
     assert all(most - 200 < batch.size() + BATCH_OVERHEAD <= most for batch in queue.batches)
 
 
-def test_what_is_compressed_grows_by_its_compressed_size() -> None:
+def test_a_compressed_batch_grows_by_its_compressed_size() -> None:
     ratios = CompressionRatioEstimator()
     here = growing(ratios=ratios)
     (queue,) = here.add_topic("t", 1)

@@ -16,7 +16,7 @@ from aioproducer.producer.accumulator.sequences import (
     increment_sequence,
 )
 from aioproducer.producer.exchange.split import split
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 
 def ids_of(producer_id: int = 7, epoch: int = 0) -> ProducerIds:
@@ -161,7 +161,7 @@ def test_an_answer_of_the_old_log_says_nothing_of_the_new_one() -> None:
     assert sequences.known_id == 7
 
 
-def test_what_waits_for_a_log_that_is_proven_new_gets_new_stamps() -> None:
+def test_batches_that_wait_for_a_log_proven_new_get_new_stamps() -> None:
     """None of it is in the new log. Under its stamp a later batch could go before an earlier one."""
     sequences = known(ids_of())
     waits, under_way, maybe = (sent(sequences) for _ in range(3))
@@ -187,7 +187,7 @@ def test_what_waits_for_a_log_that_is_proven_new_gets_new_stamps() -> None:
 
 
 @pytest.mark.parametrize("proven", [False, True])
-def test_what_was_sent_by_name_may_be_in_the_new_log_already(proven: bool) -> None:
+def test_a_batch_sent_by_name_may_be_in_the_new_log_already(proven: bool) -> None:
     sequences = known(ids_of())
     sequences.by_name = True
     batch = sent(sequences)
@@ -456,7 +456,7 @@ def test_a_batch_that_lost_its_sequence_is_as_if_new() -> None:
 
 
 @pytest.mark.parametrize("by_name", [False, True])
-def test_what_waits_behind_a_batch_that_lost_its_stamp_loses_its_own(by_name: bool) -> None:
+def test_batches_behind_one_that_lost_its_stamp_lose_their_own(by_name: bool) -> None:
     """A log that has forgotten the producer would accept it before that one."""
     sequences = known(ids_of())
     sequences.by_name = by_name

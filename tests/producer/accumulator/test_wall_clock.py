@@ -5,7 +5,7 @@ import time
 from aioproducer.producer.accumulator.wall_clock import now_ms
 
 
-def test_it_is_the_machines() -> None:
+def test_the_wall_clock_is_the_machines() -> None:
     before = time.time() * 1000
     now: int = now_ms()
     after = time.time() * 1000

@@ -23,7 +23,7 @@ from aioproducer.producer.exchange.split import split
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from tests.producer.parking.test_parking_lot import Parking
-from tests.producer.standing_loop import NOW_MS, failure
+from tests.producer.simulations.standing_loop import NOW_MS, failure
 
 TOPICS = ("t", "u")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.admission.enqueued import Enqueued, enqueued
-from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.delivery.produce_result import ProduceResult
-from tests.producer.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop
 
 
 def delivery() -> Delivery:
@@ -21,7 +21,7 @@ def delivery() -> Delivery:
 
 
 @pytest.mark.parametrize("make", [Enqueued, enqueued])
-async def test_it_is_a_coroutine_that_is_done(make: Any) -> None:
+async def test_an_enqueued_delivery_is_a_finished_coroutine(make: Any) -> None:
     given = delivery()
     coroutine = make(given)
     assert asyncio.iscoroutine(coroutine)
@@ -38,7 +38,7 @@ async def test_it_is_a_coroutine_that_is_done(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [Enqueued, enqueued])
-def test_it_warns_if_nobody_awaits_it(make: Any) -> None:
+def test_an_unawaited_enqueue_warns(make: Any) -> None:
     with pytest.warns(RuntimeWarning, match="^coroutine 'KafkaProducer.enqueue' was never awaited$") as caught:
         make(delivery())
     assert len(caught) == 1
@@ -50,7 +50,7 @@ def test_the_warning_names_the_line_that_has_forgotten_it() -> None:
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_it_holds_nothing_when_it_has_gone() -> None:
+def test_an_enqueued_delivery_leaves_no_reference_behind() -> None:
     given = delivery()
     with warnings.catch_warnings(action="ignore"):
         for _ in range(10):
@@ -58,7 +58,7 @@ def test_it_holds_nothing_when_it_has_gone() -> None:
     assert gc.get_referrers(given) == []
 
 
-def test_where_warnings_are_errors_it_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unawaited_enqueue_is_reported_where_warnings_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.append(unraisable.exc_value))
     for _ in range(100):

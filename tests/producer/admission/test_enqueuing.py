@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.admission.enqueuing import Enqueuing
-from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.delivery.produce_result import ProduceResult
-from tests.producer.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop
 
 UNAWAITED = "^coroutine 'KafkaProducer.enqueue' was never awaited$"
 
@@ -28,7 +28,7 @@ class Calls(list[str]):
         return Enqueuing(loop, self.steps, partial(self.append, "given up"), partial(self.append, "forgotten"))
 
 
-async def test_it_takes_its_steps_when_it_is_awaited() -> None:
+async def test_an_enqueue_takes_its_steps_when_it_is_awaited() -> None:
     calls = Calls()
     assert await calls.enqueuing() is DELIVERY
     assert await asyncio.create_task(calls.enqueuing()) is DELIVERY

@@ -203,7 +203,7 @@ async def test_one_look_up_serves_a_thousand_tasks_that_miss_the_cache(world: Wo
 
 
 @virtual
-async def test_what_is_answered_from_the_cache_is_appended_by_the_call(world: World) -> None:
+async def test_a_record_serialized_from_the_cache_is_appended_by_the_call(world: World) -> None:
     async with running(Cached()) as (_, producer):
         await producer.send("t", "x")
         _ = producer.send("t", "x")
@@ -452,7 +452,7 @@ async def test_the_producers_task_cancelled_by_somebody_is_no_loss_but_of_one_re
     assert cluster.values("t") == [b"6", b"7"]
 
 
-def test_what_is_no_exception_stops_the_loop() -> None:
+def test_a_base_exception_of_a_serializer_stops_the_loop() -> None:
     class Stop(BaseException):
         pass
 
@@ -490,7 +490,7 @@ async def test_not_even_a_generator_exit_holds_up_the_others(world: World) -> No
 
 
 @virtual
-async def test_one_that_never_returns_is_cancelled_after_max_block_ms(world: World) -> None:
+async def test_a_serializer_that_never_returns_is_cancelled_after_max_block_ms(world: World) -> None:
     slow = Slow()
     async with running(slow, max_block_ms=2000) as (cluster, producer):
         never, behind = producer.send("t", -1), producer.send("t", 5)
@@ -571,7 +571,9 @@ class Deaf:
 
 
 @virtual
-async def test_those_that_do_not_end_when_cancelled_are_bounded_and_hold_nobody_up_for_ever(world: World) -> None:
+async def test_serializers_that_outlive_their_cancellation_are_bounded_and_block_no_record_for_ever(
+    world: World,
+) -> None:
     deaf = Deaf()
     async with running(deaf, max_block_ms=1000) as (cluster, producer):
         for number in range(MOST_LEAVING):
@@ -644,7 +646,7 @@ def test_cancelled_everywhere(how: How, call: str, form: str) -> None:
 
 
 @virtual
-async def test_one_whose_turn_never_came_leaves_no_coroutine_behind(world: World) -> None:
+async def test_a_serialization_whose_turn_never_came_leaves_no_coroutine_behind(world: World) -> None:
     async with running(lambda data: encode(data), parked_memory=0) as (cluster, producer):
         _ = producer.send("t", "dropped")
         _ = producer.send("t", "fails the one before")
@@ -1040,7 +1042,7 @@ async def test_records_that_nobody_awaits_are_bounded_while_they_wait(world: Wor
 
 
 @virtual
-async def test_what_is_made_counts_instead_of_what_it_is_made_of(world: World) -> None:
+async def test_serialized_bytes_count_as_parked_memory_instead_of_their_data(world: World) -> None:
     """Records that have been serialized and wait for memory are bounded, too."""
 
     async def large(data: int) -> bytes:

@@ -184,7 +184,7 @@ async def test_a_failed_record_harms_no_other() -> None:
         assert producer.metrics()["record-error-total"] == 2  # misuse does not count
 
 
-async def test_what_a_broker_refuses_of_a_batch_fails_and_the_rest_is_delivered() -> None:
+async def test_records_of_a_batch_that_a_broker_refuses_fail_and_the_others_are_delivered() -> None:
     async with running(partitions=1) as (cluster, producer):
         cluster.alter_topic_configs("t", {"cleanup.policy": "compact"})
         result = await producer.send_many("t", numbered(6), keys=[b"k", None, b"k", b"k", None, None])
@@ -258,7 +258,7 @@ async def test_without_a_broker_it_ends_by_max_block(world: World) -> None:
 # Iterables that fail
 
 
-async def test_what_an_iterable_raises_comes_after_the_records_before_it() -> None:
+async def test_an_error_of_an_iterable_is_raised_after_the_records_before_it() -> None:
     def made() -> Iterator[bytes]:
         yield from numbered(100)
         raise LookupError("no more")

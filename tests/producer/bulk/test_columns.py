@@ -21,7 +21,7 @@ def read_all(columns: Columns) -> list[Any]:
 
 
 @given(st.lists(st.tuples(st.binary(), st.none() | st.binary(), st.integers()), max_size=3000), st.booleans())
-def test_what_is_read_is_what_was_given(records: list[tuple[bytes, bytes | None, int]], lists: bool) -> None:
+def test_columns_are_read_as_they_were_given(records: list[tuple[bytes, bytes | None, int]], lists: bool) -> None:
     make: Any = list if lists else iter
     columns = Columns(
         make([value for value, _, _ in records]),
@@ -66,7 +66,7 @@ def test_a_generator_that_ends_too_soon_raises_after_its_records(values: int, ke
     assert columns.read() is None
 
 
-def test_what_an_iterable_raises_is_kept_until_what_came_before_was_read() -> None:
+def test_an_error_of_an_iterable_is_kept_until_the_records_before_it_were_read() -> None:
     def values() -> Iterator[bytes]:
         yield from (b"1", b"2")
         raise LookupError("no third")

@@ -6,7 +6,7 @@ import pytest
 
 from aioproducer import BulkResult, OffsetRange, TopicPartition
 from aioproducer.producer.diagnosis.failure_log import FailedRun
-from tests.producer.standing_loop import failure
+from tests.producer.simulations.standing_loop import failure
 
 
 def test_a_partition_is_found_by_its_name_and_number() -> None:

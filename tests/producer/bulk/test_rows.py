@@ -10,7 +10,7 @@ from aioproducer.errors import KafkaError
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.bulk.rows import Rows
 from aioproducer.producer.bulk.tally import BulkTally
-from tests.producer.standing_loop import Accumulation
+from tests.producer.simulations.standing_loop import Accumulation
 
 COLUMNS = st.tuples(
     st.none() | st.binary(max_size=300) | st.just("no bytes"),

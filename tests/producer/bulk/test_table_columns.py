@@ -179,7 +179,7 @@ def test_a_column_that_will_not_do_is_named_with_what_to_do(columns: dict[str, s
 
 
 @pytest.mark.parametrize("table", [[b"v"], {"v": ["a"]}, None, "t"])
-def test_what_is_no_table_is_refused(table: Any) -> None:
+def test_a_value_that_is_no_table_is_refused(table: Any) -> None:
     with pytest.raises(IllegalArgumentException, match=f"the table is of type {type(table).__name__}; it must be"):
         TableColumns(table, value="v")
 

@@ -13,7 +13,7 @@ from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLa
 from aioproducer.producer.bulk.table_rows import TableRows
 from aioproducer.producer.bulk.tally import BulkTally
 from aioproducer.records.record_columns import RecordColumns
-from tests.producer.standing_loop import Accumulation
+from tests.producer.simulations.standing_loop import Accumulation
 from tests.support.columns import byte_column, header_column, number_column, record_columns
 
 from .test_rows import bytes_of
@@ -95,7 +95,7 @@ def test_the_account_has_a_place_for_every_row() -> None:
     assert result.delivered == 50
 
 
-def test_what_can_never_be_sent_names_row_and_column_and_holds_up_no_other() -> None:
+def test_an_unsendable_row_is_refused_by_row_and_column_and_holds_up_no_other() -> None:
     here = Accumulation(max_request_size=1000)
     here.add_topic("t", 1)
     records = [

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aioproducer.errors import KafkaError, Outcome
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import ABORTED, FAILED, SUCCEEDED, ProduceResult
 from aioproducer.producer.bulk.tally import BulkTally
-from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.delivery.produce_result import ABORTED, FAILED, SUCCEEDED, ProduceResult
-from tests.producer.standing_loop import Loop, failure
+from tests.producer.simulations.standing_loop import Loop, failure
 
 PARTITIONS = 3
 
@@ -168,7 +168,7 @@ class TallyMachine(RuleBasedStateMachine):
 TestTally = TallyMachine.TestCase
 
 
-def test_what_was_never_in_a_batch_is_counted_by_its_number() -> None:
+def test_a_record_refused_before_its_batch_is_counted_by_its_number() -> None:
     tally = BulkTally(Loop())
     tally.refused(range(3, 5), failure("no", Outcome.NOT_SENT))
     assert [index for index, _ in tally.result(9).errors] == [3, 4]

@@ -16,7 +16,16 @@ from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.types import ProducerRecord, TimestampType
-from tests.producer.standing_loop import NOW_MS, CountingLot, Hooks, Loop, failure, make_batch, succeed, waiting
+from tests.producer.simulations.standing_loop import (
+    NOW_MS,
+    CountingLot,
+    Hooks,
+    Loop,
+    failure,
+    make_batch,
+    succeed,
+    waiting,
+)
 
 
 def parked() -> ParkedRecord:
@@ -90,7 +99,7 @@ def test_failed(aborted: bool) -> None:
     assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
 
 
-def test_what_fails_has_not_been_aborted_unless_that_is_said() -> None:
+def test_a_failed_delivery_is_not_shown_as_aborted() -> None:
     result, record = ProduceResult(Loop(), "t", 0), parked()
     result.fail(failure())
     record.fail(failure())
@@ -190,7 +199,7 @@ def test_a_callback_that_raises_spoils_nothing(caplog: pytest.LogCaptureFixture)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(3), asyncio.CancelledError()])
-def test_what_stops_the_loop_does_so_after_the_batch_is_complete(stop: BaseException) -> None:
+def test_a_callback_that_stops_the_loop_does_so_after_the_batch_is_complete(stop: BaseException) -> None:
     loop = Loop()
     result = ProduceResult(loop, "t", 0)
     calls: list[str] = []

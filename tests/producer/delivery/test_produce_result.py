@@ -19,7 +19,17 @@ from aioproducer.producer.delivery.produce_result import (
     SUCCEEDED,
     ProduceResult,
 )
-from tests.producer.standing_loop import NOW_MS, CountingLot, Future, Hooks, Loop, failure, sizes, succeed, waiting
+from tests.producer.simulations.standing_loop import (
+    NOW_MS,
+    CountingLot,
+    Future,
+    Hooks,
+    Loop,
+    failure,
+    sizes,
+    succeed,
+    waiting,
+)
 
 
 def test_a_result_that_did_not_fail_has_no_error() -> None:
@@ -181,7 +191,7 @@ def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:
 
 
 @pytest.mark.parametrize("headers", [0, 1, 5])
-def test_what_is_kept_for_interceptors_is_counted_as_no_less_than_it_takes(headers: int) -> None:
+def test_records_kept_for_interceptors_count_no_less_than_they_take(headers: int) -> None:
     result = ProduceResult(Loop(), "t", 0, Hooks())
     gc.collect()
     tracemalloc.start()

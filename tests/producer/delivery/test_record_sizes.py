@@ -21,7 +21,7 @@ def test_gives_back_what_was_appended(entries: list[tuple[int, int, int]]) -> No
     ]
 
 
-def test_what_is_frozen_stays_when_it_is_used_again() -> None:
+def test_frozen_sizes_stay_when_the_buffer_is_used_again() -> None:
     sizes = RecordSizes()
     sizes.append(1, 2, 3)
     frozen = sizes.freeze()

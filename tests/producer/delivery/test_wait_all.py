@@ -8,7 +8,7 @@ from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.delivery.wait_all import all_ended
 from tests.producer.parking.test_parking_lot import Parking
-from tests.producer.standing_loop import failure, succeed
+from tests.producer.simulations.standing_loop import failure, succeed
 
 
 def results(count: int) -> list[ProduceResult]:
@@ -48,7 +48,7 @@ async def test_all_parked_records_count_as_awaited_from_the_beginning_until_it_i
     assert all(isinstance(delivery.exception(), BufferExhaustedException) for delivery in deliveries)
 
 
-async def test_what_was_placed_meanwhile_is_left_alone_when_it_is_cancelled() -> None:
+async def test_records_placed_meanwhile_are_left_alone_by_a_cancelled_wait() -> None:
     here = Parking(capacity=0)
     vars(here.loop)["create_future"] = asyncio.get_running_loop().create_future
     waiting = asyncio.create_task(wait_all([here.send("t", b"1"), here.send("t", b"2")]))

@@ -66,7 +66,7 @@ def test_records_of_an_aborted_transaction_are_no_failures(caplog: pytest.LogCap
     assert not caplog.records
 
 
-def test_what_fails_at_the_same_time_is_one_line_however_many_partitions(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_at_the_same_time_are_one_line_however_many_partitions(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
     for partition in range(100_000):
         failures.failed("orders", partition, 2, LATE, 0.0)

@@ -40,7 +40,7 @@ def test_a_hint_to_linger_longer_fits_the_pipeline(figure: str) -> None:
     assert "raise linger.ms (7)" in finding.what_to_do
 
 
-def test_nothing_to_find() -> None:
+def test_a_healthy_producer_has_no_findings() -> None:
     assert found() == []
     assert KafkaProducer(bootstrap_servers="b:1").health() == []
 
@@ -85,14 +85,14 @@ def test_small_batches_of_few_requests_are_nothing_to_care_about() -> None:
     assert len(found(**small, request_rate=2, thresholds=HealthThresholds(busy_requests=1))) == 2
 
 
-def test_what_answers_may_take_is_the_users_to_say() -> None:
+def test_the_threshold_of_request_latency_is_the_users_to_set() -> None:
     thresholds = HealthThresholds(request_latency_ms=200)
     assert found(request_latency_avg=200, thresholds=thresholds) == []
     (finding,) = found(request_latency_avg=201, thresholds=thresholds)
     assert finding.threshold == 200
 
 
-def test_how_long_brokers_may_be_away_is_the_users_to_say() -> None:
+def test_the_threshold_of_unreachable_brokers_is_the_users_to_set() -> None:
     thresholds = HealthThresholds(unreachable_seconds=10)
     assert found(unreachable_age=9.9, thresholds=thresholds) == []
     (finding,) = found(unreachable_age=10, thresholds=thresholds)

@@ -23,8 +23,8 @@ from aioproducer.producer.delivery.produce_result import FORWARDED
 from aioproducer.records.compression import CompressionType
 from aioproducer.timing.time_slice import TIME_SLICE
 from aioproducer.types import LedgerEntry, TimestampType
-from tests.producer.partition_simulation import PartitionSimulation
-from tests.producer.standing_loop import NOW_MS
+from tests.producer.simulations.partition_simulation import PartitionSimulation
+from tests.producer.simulations.standing_loop import NOW_MS
 
 REFUSED = [
     ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -85,7 +85,7 @@ def test_the_brokers_time_and_a_duplicate_whose_offset_is_not_known() -> None:
     assert (unknown.offset, unknown.timestamp_ms, unknown.timestamp_type) == (-1, NOW_MS, TimestampType.CREATE_TIME)
 
 
-def test_what_a_broker_says_of_a_batch_it_has_already_is_not_taken_for_its_clock() -> None:
+def test_the_timestamp_of_a_duplicate_is_not_taken_for_the_brokers_clock() -> None:
     """Kafka answers a duplicate with the batch's own latest timestamp in the place of its append time."""
     here = PartitionSimulation()
     here.add_batch()
@@ -642,7 +642,7 @@ def test_abort_ends_everything_and_says_what_is_known() -> None:
     assert here.pool.available == here.pool.total
 
 
-def test_what_comes_after_everything_has_failed_goes_on() -> None:
+def test_records_sent_after_all_batches_failed_are_delivered() -> None:
     here = PartitionSimulation()
     here.add_batch()
     here.round_trip()
@@ -916,6 +916,6 @@ def course(random: Random, steps: int) -> None:
 
 @settings(max_examples=400)
 @given(seed=st.integers(0, 2**64))
-def test_whatever_happens_nothing_is_lost_doubled_reordered_or_stuck(seed: int) -> None:
+def test_no_record_is_lost_doubled_reordered_or_stuck_on_a_random_course(seed: int) -> None:
     """Hypothesis cannot make this one smaller, but it goes where the machine above seldom comes."""
     course(Random(seed), steps=60)

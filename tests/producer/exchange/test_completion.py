@@ -7,7 +7,7 @@ from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.exchange.completion import APPENDED, MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 RETRIED = {
     # What Kafka's brokers answer to a Produce request and another attempt may mend.
@@ -87,7 +87,7 @@ def test_a_record_in_the_log_is_delivered_however_late(code: ErrorCode, expired:
 
 
 @pytest.mark.parametrize("code", sorted(SEQUENCE_ERRORS))
-def test_what_became_of_another_batch_takes_no_retries(code: ErrorCode) -> None:
+def test_a_sequence_error_caused_by_another_batch_takes_no_retries(code: ErrorCode) -> None:
     assert Case().decide(code, expired=True) is Action.FAIL
     for place in (0, 1):
         assert Case(attempts=4, place=place).decide(code, retries=1) is not Action.FAIL
@@ -135,7 +135,7 @@ def test_behind_a_batch_that_was_stamped_anew_it_needs_another_stamp(code: Error
     assert case.decide(ErrorCode.NOT_ENOUGH_REPLICAS) is Action.RETRY  # it may be in a new log: the broker is asked
 
 
-def test_what_refuses_content_is_never_retried() -> None:
+def test_a_batch_refused_for_its_content_is_never_retried() -> None:
     for code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP):
         assert Case().decide(code) is Action.FAIL
 

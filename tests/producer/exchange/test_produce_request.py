@@ -15,7 +15,7 @@ from aioproducer.protocol.codec import encode
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.protocol.produce_answer import PartitionAnswer
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 IDS = {"a": uuid4(), "b": uuid4()}
 
@@ -71,7 +71,7 @@ def by_codec(
     st.none() | st.text(min_size=1, max_size=5) | st.just("i" * 300),
     st.sampled_from([-1, 0, 1]),
 )
-def test_what_is_written_is_what_codec_writes(
+def test_a_request_is_written_as_codec_writes_it(
     topics: dict[str, UUID], chosen: list[tuple[int, int, int]], version: int, transactional_id: str | None, acks: int
 ) -> None:
     known = list(topics)
@@ -124,7 +124,7 @@ def test_every_batch_finds_its_answer_in_any_order(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_what_was_left_out_is_known_and_what_was_not_asked_is_passed_over(version: int) -> None:
+def test_a_partition_left_out_of_an_answer_is_known_and_one_not_asked_for_is_passed_over(version: int) -> None:
     batches = [drained("a", 0), drained("b", 5)]
     assert offsets(batches, answers(("b", [0, 5]), ("a", [1]), version=version), version) == [None, 1]
     assert offsets(batches, answers(version=version), version) == [None, None]

@@ -7,7 +7,7 @@ from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import read_batches
-from tests.producer.standing_loop import NOW_MS, Accumulation
+from tests.producer.simulations.standing_loop import NOW_MS, Accumulation
 
 NONE, GZIP = CompressionType.NONE, CompressionType.GZIP
 

@@ -26,7 +26,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
 from aioproducer.records.record_writer import record_size_upper_bound
-from tests.producer.standing_loop import NOW_MS, Loop, make_batch
+from tests.producer.simulations.standing_loop import NOW_MS, Loop, make_batch
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, answer, drop, edited, error
@@ -332,7 +332,7 @@ def unauthorized(response: Any) -> None:
     response.topics[0].partitions[0].error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-async def test_it_is_said_once_per_topic(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_split_is_logged_once_per_topic(caplog: pytest.LogCaptureFixture) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1, configs={"max.message.bytes": 300})
         async with make_producer(cluster.bootstrap_servers, linger_ms=5) as producer:

@@ -56,7 +56,7 @@ def test_anything_else_is_an_error_that_names_the_partitioner(answer: Any) -> No
     assert isinstance(raised.value, IllegalArgumentException)
 
 
-def test_what_it_raises_is_the_cause_of_an_error_that_names_it() -> None:
+def test_an_error_of_a_partitioner_is_the_cause_of_one_that_names_it() -> None:
     def hopeless(*_: Any) -> int:
         raise LookupError("no shard for this key")
 

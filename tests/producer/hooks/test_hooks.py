@@ -201,7 +201,7 @@ async def test_an_interceptor_does_not_count_as_a_waiter(caplog: pytest.LogCaptu
     assert "1 record was not delivered" in caplog.text
 
 
-async def test_what_send_raises_is_a_send_error() -> None:
+async def test_on_send_error_gets_errors_that_send_raises() -> None:
     book = Book()
     async with running(book, value_serializer=lambda value: value.encode()) as (_, producer):
         for misuse, cause in (
@@ -236,7 +236,7 @@ async def test_a_record_that_is_too_large_is_a_send_error() -> None:
 
 
 @virtual
-async def test_what_never_gets_metadata_is_a_send_error(world: World) -> None:
+async def test_on_send_error_gets_records_that_never_get_metadata(world: World) -> None:
     book = Book()
     async with running(book, max_block_ms=30) as (_, producer):
         delivery = producer.send("t", b"v", partition=99)
@@ -249,7 +249,7 @@ async def test_what_never_gets_metadata_is_a_send_error(world: World) -> None:
 
 
 @virtual
-async def test_what_gets_no_memory_or_does_not_fit_into_the_lot_is_a_send_error(world: World) -> None:
+async def test_on_send_error_gets_records_that_find_no_memory(world: World) -> None:
     book = Book()
     memory: dict[str, Any] = {
         "buffer_memory": 1000,
@@ -385,7 +385,7 @@ async def test_interceptors_are_closed_whenever_a_close_is_cut_short(tick: int) 
 
 
 @virtual
-async def test_what_is_sent_while_the_producer_closes_is_a_send_error(world: World) -> None:
+async def test_on_send_error_gets_records_sent_while_the_producer_closes(world: World) -> None:
     book = Book()
     async with running(book, request_timeout_ms=50, delivery_timeout_ms=100) as (cluster, producer):
         cluster.broker.always(ApiKey.PRODUCE, never())
@@ -415,7 +415,7 @@ async def test_an_interceptor_class_is_made_for_each_producer() -> None:
     assert [book.closed for book in made] == [1, 1]
 
 
-def test_when_one_cannot_be_made_the_others_are_closed() -> None:
+def test_interceptors_are_closed_when_one_cannot_be_made() -> None:
     class Broken(Book):
         def __init__(self) -> None:
             raise RuntimeError("no such schema registry")
@@ -554,7 +554,7 @@ async def test_a_task_made_in_a_callback_may_flush_and_close() -> None:
 
 
 @pytest.mark.parametrize("place", ["on_send", "on_acknowledgement", "on_send_error"])
-async def test_what_an_interceptor_sends_is_not_intercepted(place: str) -> None:
+async def test_a_record_sent_by_an_interceptor_is_not_intercepted(place: str) -> None:
     """Else each record would bring another one, without end."""
     sent: list[Delivery] = []
     await call_within(place, lambda producer: sent.append(producer.send("t", b"about it")))

@@ -68,14 +68,14 @@ def test_one_that_returns_no_record_is_passed_over(returned: Any, caplog: pytest
     assert "on_send must return a ProducerRecord with a topic, not " in caplog.text
 
 
-def test_what_is_no_exception_reaches_the_sender() -> None:
+def test_a_base_exception_of_an_interceptor_reaches_the_caller() -> None:
     one = Appending(" one")
     one.raises = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         chain(one).on_send(RECORD)
 
 
-def test_one_that_always_raises_is_no_storm(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interceptor_that_always_raises_is_logged_ever_more_seldom(caplog: pytest.LogCaptureFixture) -> None:
     one = Appending("")
     one.raises = RuntimeError("again")
     interceptors = chain(one)
@@ -161,7 +161,7 @@ async def coroutine(record: ProducerRecord) -> ProducerRecord:
 
 
 @pytest.mark.parametrize("interceptor", [Waits(), CalledAsync(), coroutine])
-def test_what_would_have_to_be_awaited_is_refused(interceptor: Any) -> None:
+def test_an_asynchronous_interceptor_is_refused(interceptor: Any) -> None:
     with pytest.raises(
         ConfigException, match=r"'interceptor\.classes' has .*which is asynchronous \(on_send\)"
     ) as raised:
@@ -169,6 +169,6 @@ def test_what_would_have_to_be_awaited_is_refused(interceptor: Any) -> None:
     assert raised.value.value is interceptor
 
 
-def test_what_does_nothing_is_refused() -> None:
+def test_an_interceptor_without_hooks_is_refused() -> None:
     with pytest.raises(ConfigException, match="has none of on_send, on_acknowledgement, on_send_error"):
         chain(object())

@@ -44,7 +44,7 @@ def test_it_may_make_whatever_can_be_written(made: Any) -> None:
 
 
 @pytest.mark.parametrize("cause", [ValueError("not so"), IllegalStateException("flush() was called"), RecursionError()])
-def test_whatever_it_raises_is_a_serialization_exception(cause: Exception) -> None:
+def test_an_error_of_a_serializer_is_a_serialization_exception(cause: Exception) -> None:
     def serializer(data: Any) -> bytes:
         raise cause
 
@@ -58,7 +58,7 @@ def test_whatever_it_raises_is_a_serialization_exception(cause: Exception) -> No
         assert raised.value.__cause__ is cause
 
 
-def test_what_is_no_exception_goes_through() -> None:
+def test_a_base_exception_of_a_serializer_goes_through() -> None:
     def serializer(data: Any) -> bytes:
         raise KeyboardInterrupt
 
@@ -66,7 +66,7 @@ def test_what_is_no_exception_goes_through() -> None:
         serializing(serializer, "key")("t", [], 5)
 
 
-def test_what_it_makes_must_be_bytes() -> None:
+def test_a_serializer_must_make_bytes() -> None:
     with pytest.raises(SerializationException, match=r"made a str of a dict; it must make bytes or None$"):
         serializing(lambda data: "text", "value")("t", [], {})
 
@@ -113,7 +113,7 @@ def unfinished(serializer: Any, data: Any = b"5") -> Unfinished:
     return raised.value
 
 
-async def test_what_it_returns_may_be_awaited() -> None:
+async def test_a_serializer_may_return_an_awaitable() -> None:
     later = unfinished(asynchronous)
     assert later.what == "value"
     assert await later.finish() == b"5"
@@ -123,21 +123,21 @@ async def test_what_it_returns_may_be_awaited() -> None:
     assert await unfinished(lambda data: future).finish() == b"bytes"
 
 
-async def test_what_it_awaits_may_make_none() -> None:
+async def test_an_asynchronous_serializer_may_make_none() -> None:
     async def nothing(data: Any) -> None:
         return None
 
     assert await unfinished(nothing).finish() is None
 
 
-async def test_whatever_is_raised_then_is_a_serialization_exception_too() -> None:
+async def test_an_error_of_an_asynchronous_serializer_is_a_serialization_exception() -> None:
     with pytest.raises(SerializationException, match="cannot serialize a bytes: ValueError: not so") as raised:
         await unfinished(raising).finish()
     assert isinstance(raised.value.__cause__, ValueError)
 
 
 @pytest.mark.parametrize(("serializer", "made"), [(text, "str"), (twice, "coroutine")])
-async def test_what_is_made_then_must_be_bytes_too(serializer: Any, made: str) -> None:
+async def test_an_asynchronous_serializer_must_make_bytes(serializer: Any, made: str) -> None:
     with pytest.raises(SerializationException, match=f"made a {made} of a bytes; it must make bytes or None"):
         await unfinished(serializer).finish()
 
@@ -147,7 +147,7 @@ def test_an_unawaited_coroutine_is_closed() -> None:
     unfinished(asynchronous).drop()
 
 
-async def test_what_is_dropped_and_is_no_coroutine_may_be_somebody_elses() -> None:
+async def test_a_future_of_a_serializer_is_not_cancelled_when_it_is_dropped() -> None:
     future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     unfinished(lambda data: future).drop()
     assert not future.cancelled()

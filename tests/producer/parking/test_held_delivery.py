@@ -3,7 +3,7 @@ from __future__ import annotations
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.parking.held_delivery import HeldDelivery
-from tests.producer.standing_loop import CountingLot, Loop, succeed, waiting
+from tests.producer.simulations.standing_loop import CountingLot, Loop, succeed, waiting
 
 
 def held() -> tuple[HeldDelivery, CountingLot]:
@@ -12,7 +12,7 @@ def held() -> tuple[HeldDelivery, CountingLot]:
     return HeldDelivery(result, 0), lot
 
 
-def test_it_is_a_delivery() -> None:
+def test_a_held_delivery_is_a_delivery() -> None:
     delivery, _ = held()
     succeed(delivery.place()[0])
     assert isinstance(delivery, Delivery)

@@ -31,7 +31,7 @@ from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.timing.time_slice import TIME_SLICE, TimeSlice
 from aioproducer.types import LedgerEntry, ProducerRecord
-from tests.producer.standing_loop import Accumulation, Future, waiting
+from tests.producer.simulations.standing_loop import Accumulation, Future, waiting
 
 FOR_ONE: Final = 1000 + PARKED_COST
 """Bytes of parked.memory that have room for one record of 800 bytes, and for no second one."""
@@ -622,7 +622,7 @@ def test_a_withdrawn_record_is_not_logged(caplog: pytest.LogCaptureFixture) -> N
     assert caplog.records == []
 
 
-def test_what_was_checked_is_what_is_written() -> None:
+def test_a_parked_record_is_written_as_it_was_checked() -> None:
     here = Parking()
     headers: list[Any] = [("name", b"value")]
     here.send(headers=headers)

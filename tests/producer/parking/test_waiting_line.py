@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
 from aioproducer.types import ProducerRecord
-from tests.producer.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop
 from tests.support.compiled import COMPILED
 
 
@@ -62,7 +62,7 @@ def test_a_line_may_change_while_it_is_gone_through() -> None:
     assert [one.number for one in line] == [3, 4]
 
 
-def test_those_that_have_left_take_no_memory() -> None:
+def test_records_that_have_left_take_no_memory() -> None:
     stuck, line = record(0), WaitingLine()
     line.add(stuck)
     for number in range(1, 10_000):

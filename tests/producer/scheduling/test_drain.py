@@ -15,7 +15,7 @@ from aioproducer.producer.scheduling.drain import MOST_BATCHES, Drained, drain
 from aioproducer.producer.scheduling.line_limit import LineLimit
 from aioproducer.producer.scheduling.readiness import ReadyQueues
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
-from tests.producer.standing_loop import Accumulation, sequences_of
+from tests.producer.simulations.standing_loop import Accumulation, sequences_of
 
 
 class Draining(Accumulation):

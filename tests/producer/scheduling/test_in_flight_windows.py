@@ -13,7 +13,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.standing_loop import sequences_of
+from tests.producer.simulations.standing_loop import sequences_of
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer

@@ -39,7 +39,7 @@ def test_a_line_is_taken_to_carry_a_quarter_of_what_an_answer_suggests() -> None
     assert limit.most == 75_000
 
 
-def test_what_was_carried_slowly_may_go_again() -> None:
+def test_a_size_that_crossed_the_line_slowly_may_be_sent_again() -> None:
     limit = line()
     limit.timed_out(1000, 30.0)
     limit.answered(200_000, 20.0)

@@ -9,7 +9,7 @@ from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet, why_waiting
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 
 def queue_with(batch: ProducerBatch | None = None, *, sequences: PartitionSequences | None = None) -> PartitionQueue:

@@ -14,7 +14,7 @@ from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import why_waiting
 from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.timing.loop_clock import LoopClock
-from tests.producer.standing_loop import Loop, make_batch, waiting
+from tests.producer.simulations.standing_loop import Loop, make_batch, waiting
 
 LINGER = 5.0
 
@@ -116,7 +116,7 @@ def test_a_retry_is_ready_after_its_back_off() -> None:
     assert scene.ready(20.0)
 
 
-def test_what_a_batch_let_through_is_ready_at_once() -> None:
+def test_a_partition_behind_a_retried_batch_is_ready_at_once() -> None:
     scene = Scene()
     scene.queue.batches.append(make_batch(Loop(), records=1))
     scene.schedule.again(scene.queue, 10.0, now=10.0)
@@ -247,7 +247,7 @@ def test_awaiting_a_watched_batch_extends_the_watch_by_a_turn() -> None:
 
 
 @pytest.mark.parametrize("out", [Scene.close, Scene.drain])
-def test_what_is_awaited_after_its_batch_has_left_does_not_hasten_the_next(out: Callable[[Scene], None]) -> None:
+def test_a_record_awaited_after_its_batch_has_left_does_not_hasten_the_next_batch(out: Callable[[Scene], None]) -> None:
     scene, batch = lingering()
     out(scene)
     scene.drain()
@@ -257,7 +257,7 @@ def test_what_is_awaited_after_its_batch_has_left_does_not_hasten_the_next(out: 
     assert not scene.wants_turn
 
 
-def test_what_left_since_somebody_awaited_it_is_not_looked_at() -> None:
+def test_a_batch_that_left_since_it_was_awaited_is_not_looked_at() -> None:
     scene, batch = lingering()
     add(batch)
     awaits(batch, 0)
@@ -285,7 +285,7 @@ def test_the_next_time_is_the_earliest_of_lingers_and_retries() -> None:
     assert scene.schedule.next() == 35.0
 
 
-def test_what_may_be_sent_now_is_looked_at_and_one_wake_does() -> None:
+def test_partitions_that_may_be_sent_are_looked_at_after_one_wake() -> None:
     scene = Scene()
     others = [PartitionQueue("t", number, None) for number in (1, 2)]
     for queue in others:

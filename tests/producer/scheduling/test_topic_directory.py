@@ -14,7 +14,7 @@ from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.scheduling.topic_directory import STEP, TopicDirectory
 from aioproducer.types import PartitionInfo
-from tests.producer.standing_loop import Loop, make_batch, sequences_of
+from tests.producer.simulations.standing_loop import Loop, make_batch, sequences_of
 from tests.support.exhaust import exhaust
 
 FIRST, SECOND = UUID(int=1), UUID(int=2)
@@ -73,7 +73,7 @@ def test_a_topic_that_is_missing_stays_as_it_was() -> None:
     assert scene.leaders() == [1, 2]
 
 
-def test_what_waits_follows_its_leader_and_is_looked_at_at_once() -> None:
+def test_a_waiting_partition_follows_its_leader_and_is_looked_at_at_once() -> None:
     scene = Scene()
     exhaust(scene.directory.following(cluster(1, 1), 0.0))
     waiting, idle = scene.topics["t"].queues
@@ -127,7 +127,7 @@ def test_fewer_partitions_are_another_topic_even_where_topics_have_no_ids() -> N
 
 
 @pytest.mark.parametrize("proven", [False, True])
-def test_what_waits_for_a_topic_created_anew_gets_new_stamps_if_its_id_proves_that(proven: bool) -> None:
+def test_batches_for_a_topic_created_anew_get_new_stamps_if_its_id_proves_that(proven: bool) -> None:
     scene = Scene()
     zero = UUID(int=0)
     exhaust(scene.directory.following(cluster(1, 1, topic_id=FIRST if proven else zero), 0.0))
@@ -268,7 +268,7 @@ def test_new_partitions_come_all_at_once_and_with_their_leaders() -> None:
     assert scene.leaders() == [1] * 1000
 
 
-def test_what_was_left_in_the_middle_is_done_the_next_time() -> None:
+def test_an_interrupted_update_is_finished_by_the_next_one() -> None:
     scene = Scene()
     now = cluster(*[1] * 1000)
     next(iter(scene.directory.following(now, 0.0)))

@@ -12,7 +12,7 @@ from aioproducer.producer.diagnosis.value_history import REMEMBERED
 from aioproducer.producer.scheduling.readiness import NO_LEADER
 from aioproducer.producer.scheduling.wait_history import FORGOTTEN, WaitHistory, note_leader, note_wait
 from aioproducer.types import LedgerEntry
-from tests.producer.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch
 
 READY = Reason.READY
 
@@ -34,7 +34,7 @@ def test_no_leader_then_a_leader_that_is_not_connected() -> None:
     assert spent(history, queue, 5.0, 15.0) == {"no leader": 5.0, "leader not connected": 4.0, "ready": 1.0}
 
 
-def test_what_the_partition_waits_for_counts_while_its_leader_could_be_asked() -> None:
+def test_the_reason_of_a_partition_counts_while_its_leader_is_ready() -> None:
     history, queue = WaitHistory(), PartitionQueue("t", 0, None)
     queue.leader = 1
     queue.in_flight = 5
@@ -96,7 +96,7 @@ QUEUE_REASONS = [READY, Reason.WINDOW, Reason.RECOVERY, Reason.BACKOFF, Reason.P
 
 
 @given(steps, st.floats(0, 10))
-def test_whatever_happens_the_ledger_covers_the_time_from_creation_to_expiry(steps: list[Step], last: float) -> None:
+def test_the_ledger_covers_all_time_from_creation_to_expiry(steps: list[Step], last: float) -> None:
     history, queue = WaitHistory(), PartitionQueue("t", 0, None)
     queue.in_flight = 1
     now = created = 100.0
@@ -121,7 +121,7 @@ def test_whatever_happens_the_ledger_covers_the_time_from_creation_to_expiry(ste
     assert len(entries) <= MAX_ENTRIES
 
 
-def test_what_was_forgotten_is_said_to_be() -> None:
+def test_forgotten_waiting_time_is_listed_as_forgotten() -> None:
     history, queue = WaitHistory(), PartitionQueue("t", 0, None)
     queue.leader, queue.in_flight = 1, 1
     for now in range(4 * REMEMBERED):

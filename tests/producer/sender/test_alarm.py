@@ -44,7 +44,7 @@ async def test_rung_while_the_sleeper_is_up_it_wakes_again(world: World) -> None
 
 
 @virtual
-async def test_one_that_rings_all_the_time_lets_others_run(world: World) -> None:
+async def test_an_alarm_that_rings_all_the_time_lets_other_tasks_run(world: World) -> None:
     alarm = Alarm()
     ran = False
 

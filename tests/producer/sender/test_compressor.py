@@ -126,7 +126,7 @@ async def test_small_batches_are_compressed_on_the_loop(world: World) -> None:
 
 
 @virtual
-async def test_when_no_thread_takes_anything_any_more_the_loop_compresses(world: World) -> None:
+async def test_the_loop_compresses_when_no_thread_takes_work(world: World) -> None:
     """At the end of the interpreter."""
     async with compressing() as (cluster, producer, _):
         threads = ThreadPoolExecutor()
@@ -329,7 +329,7 @@ async def splitting(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, Kafka
 
 
 @virtual
-async def test_what_is_to_be_split_is_decompressed_in_a_thread_and_keeps_its_place(world: World) -> None:
+async def test_a_batch_to_split_is_decompressed_in_a_thread_and_keeps_its_place(world: World) -> None:
     async with splitting() as (cluster, producer, threads, deliveries):
         behind = producer.send("t", b"behind")
         await asyncio.sleep(0.1)
@@ -376,7 +376,7 @@ async def test_closing_ends_what_waits_to_be_split(world: World) -> None:
 
 
 @virtual
-async def test_what_no_thread_decompresses_is_split_at_once(world: World) -> None:
+async def test_a_batch_is_split_at_once_when_no_thread_decompresses_it(world: World) -> None:
     def refuse(*_: object) -> asyncio.Future[bytes]:
         raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 

@@ -15,12 +15,12 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import ProducerState
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.faults import truncation
-from tests.producer.broker_model import Partition, Request, states_of
-from tests.producer.standing_loop import Loop, make_batch
-from tests.producer.test_transactions import a_cluster, committed, transactional
+from tests.producer.simulations.broker_model import Partition, Request, states_of
+from tests.producer.simulations.standing_loop import Loop, make_batch
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import Exchange, Held, ScriptedCluster, Step, drop, edited, error, never
+from tests.support.transactional import a_cluster, committed, transactional
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(30)]
 
@@ -239,7 +239,7 @@ def not_leader(response: Any) -> None:
     response.topics[0].partitions[0].error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-async def test_it_is_asked_until_there_is_an_answer() -> None:
+async def test_an_inquiry_is_repeated_until_it_is_answered() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         steps = [drop(), edited(not_leader), edited(lambda response: response.topics.clear())]

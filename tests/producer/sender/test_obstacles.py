@@ -33,7 +33,7 @@ from aioproducer.producer.sender.obstacles import Situation, explain, link_reaso
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from aioproducer.types import ProducerRecord
-from tests.producer.standing_loop import Accumulation
+from tests.producer.simulations.standing_loop import Accumulation
 from tests.support.inside import parts_of
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never
@@ -172,7 +172,7 @@ def test_linger() -> None:
     assert "for another 30 ms (pipeline=auto, with 150 ms to an answer)" in str(here.explain())
 
 
-def test_nothing_in_its_way() -> None:
+def test_a_full_batch_without_an_obstacle_is_ready() -> None:
     here = Scene()
     here.full()
     assert here.explain().reason is Reason.READY
@@ -293,7 +293,7 @@ def test_the_windows() -> None:
         (5, {"state": LinkState.IDLE, "produce_version": -1}, "the default until node 1 announces another"),
     ],
 )
-def test_where_the_window_comes_from(window: int, link: dict[str, Any], why: str) -> None:
+def test_an_explanation_says_where_the_in_flight_window_comes_from(window: int, link: dict[str, Any], why: str) -> None:
     here = Scene(Link(**link))
     here.config = producer_config({"bootstrap.servers": "b:1", "max.in.flight.requests.per.connection": 30})
     here.sequences.window = window
@@ -384,7 +384,9 @@ def test_a_producer_that_has_failed() -> None:
         ("", {"t": (ErrorCode.LEADER_NOT_AVAILABLE, 2)}, None, "answered LEADER_NOT_AVAILABLE 2 times"),
     ],
 )
-def test_why_there_is_no_metadata(trouble: str, failures: Any, last_error: KafkaError | None, said: str) -> None:
+def test_a_missing_topic_is_explained_by_the_clients_state(
+    trouble: str, failures: Any, last_error: KafkaError | None, said: str
+) -> None:
     client: Any = Client(Link())
     client.trouble, client.metadata.failures, client.metadata_error = trouble, failures, last_error
     assert said in why_no_metadata(client, "t")

@@ -114,7 +114,7 @@ async def test_a_passing_trouble_neither_loses_doubles_nor_reorders(trouble: str
         assert all_memory_free(producer)
 
 
-async def test_one_trouble_after_another() -> None:
+async def test_records_survive_one_trouble_after_another() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 3)
         cluster.broker.script(
@@ -551,7 +551,7 @@ async def test_a_throttled_broker_is_left_alone() -> None:
             assert loop.time() - began >= 0.1
 
 
-async def test_what_is_sent_and_answered_is_measured() -> None:
+async def test_requests_and_answers_are_measured() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers, linger_ms=50, client_id="me") as producer:

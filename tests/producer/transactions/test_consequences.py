@@ -87,7 +87,7 @@ def test_a_forgotten_producer_id_can_be_got_over_before_the_transaction_ends(api
 
 @pytest.mark.parametrize("error", [NetworkException("gone"), TimeoutException("late")])
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
-def test_what_was_not_answered_is_asked_again_wherever_the_coordinator_is(api: ApiKey, error: KafkaError) -> None:
+def test_an_unanswered_request_is_retried_after_finding_the_coordinator(api: ApiKey, error: KafkaError) -> None:
     assert consequence(api, error) is Consequence.FIND_COORDINATOR
 
 

@@ -1,4 +1,4 @@
-"""The coordinator by itself, without a network; ``test_transactions.py`` has it with brokers."""
+"""The coordinator by itself, without a network; ``exactly_once/test_transactions.py`` has it with brokers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def given(identity: ProducerIdAndEpoch, code: ErrorCode = ErrorCode.NONE) -> Ini
 
 
 @virtual
-async def test_it_is_asked_until_it_answers_and_looked_for_when_it_is_elsewhere(world: World) -> None:
+async def test_the_coordinator_is_asked_until_it_answers_and_found_again_when_it_moves(world: World) -> None:
     scene = Scene(
         given(MINE, ErrorCode.NOT_COORDINATOR), given(MINE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), given(MINE)
     )

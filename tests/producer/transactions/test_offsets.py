@@ -17,10 +17,10 @@ from aioproducer.errors import (
 )
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, transactional
 from tests.producer.transactions.test_transaction_manager import goes_on
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.scripted_broker import Held, edited
+from tests.support.transactional import PROTOCOLS, a_cluster, transactional
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
@@ -43,7 +43,7 @@ async def test_a_group_whose_coordinator_may_not_be_asked_fails_the_transaction(
         await goes_on(cluster, producer)
 
 
-async def test_what_a_consumer_tells_of_its_group_and_offsets_is_passed_on() -> None:
+async def test_metadata_of_group_and_offsets_is_passed_on() -> None:
     async with a_cluster() as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
@@ -87,7 +87,7 @@ async def test_no_members_are_sent_to_a_broker_that_knows_none() -> None:
         ({P: OffsetAndMetadata(1, "", 2**31)}, "g", "the leader epoch of t-0 is 2147483648"),
     ],
 )
-async def test_what_cannot_be_is_refused_and_costs_nothing(offsets: Any, group: Any, words: str) -> None:
+async def test_an_impossible_offset_or_group_is_refused_and_costs_nothing(offsets: Any, group: Any, words: str) -> None:
     async with a_cluster() as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()

@@ -38,7 +38,7 @@ async def test_all_waiters_are_notified(world: World) -> None:
 
 @virtual
 @pytest.mark.parametrize("last_error", [None, KafkaError("nobody there")])
-async def test_what_takes_too_long_goes_on(world: World, last_error: KafkaError | None) -> None:
+async def test_an_operation_that_exceeds_max_block_ms_goes_on(world: World, last_error: KafkaError | None) -> None:
     one = slot(last_error)
     one.begin("work", asyncio.sleep(1.5))
     with pytest.raises(TimeoutException, match=r"work has not ended within max\.block\.ms=1000: it continues") as told:

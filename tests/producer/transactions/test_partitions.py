@@ -10,11 +10,11 @@ import pytest
 from aioproducer.errors import KafkaError, TimeoutException, TransactionAbortableException
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.producer.transactions.test_transaction_manager import goes_on, refused
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of
 from tests.support.scripted_broker import Drop, Exchange, Held, Step, after, edited, error, never, throttled
+from tests.support.transactional import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.support.virtual_time import World, virtual
 
 pytestmark = pytest.mark.timeout(20)
@@ -39,7 +39,7 @@ async def test_nothing_is_written_before_the_partition_was_added() -> None:
 
 
 @pytest.mark.usefixtures("no_leaks")
-async def test_what_comes_meanwhile_is_added_together() -> None:
+async def test_partitions_that_come_meanwhile_are_added_by_one_request() -> None:
     async with a_cluster(1) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         held = Held()
@@ -107,7 +107,7 @@ class TestTheEnd:
             await commit
             assert committed(cluster) == [b"a"]
 
-    async def test_what_is_under_way_when_it_is_aborted_is_tried_again_and_answered(self, protocol: int) -> None:
+    async def test_a_batch_in_flight_at_an_abort_is_retried_and_answered(self, protocol: int) -> None:
         async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
             held = Held()

@@ -21,7 +21,7 @@ def status(state: S, error: KafkaError | None = None) -> TransactionStatus:
     return made
 
 
-def test_what_each_state_allows() -> None:
+def test_each_state_allows_its_calls() -> None:
     assert [state for state in S if status(state).is_open()] == [S.IN_TRANSACTION, S.ABORTABLE_ERROR]
     assert [state for state in S if status(state).goes_on()] == [S.IN_TRANSACTION, S.COMMITTING]
     assert [state for state in S if not status(state).why_no_records()] == [S.IN_TRANSACTION]

@@ -19,11 +19,11 @@ from aioproducer.errors import (
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, set_code, transactional
 from tests.support.inside import manager_of, sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of
 from tests.support.scripted_broker import Drop, Exchange, Held, ScriptedCluster, Step, answer, drop, edited, error
+from tests.support.transactional import PROTOCOLS, a_cluster, all_stable, committed, set_code, transactional
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]

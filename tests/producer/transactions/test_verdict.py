@@ -32,7 +32,7 @@ LOADING = error_for(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "")
 
 
 @pytest.mark.parametrize("api", ASKED_IN, ids=lambda api: api.name)
-def test_whatever_is_answered_the_table_of_states_allows_what_comes_of_it(api: ApiKey) -> None:
+def test_every_verdict_leads_to_a_state_that_the_table_allows(api: ApiKey) -> None:
     errors = [error_for(code, "") for code in ErrorCode if code is not ErrorCode.NONE]
     for state in ASKED_IN[api]:
         for error in [*errors, NetworkException("gone"), KafkaError("a bug")]:
@@ -55,7 +55,9 @@ def test_whatever_is_answered_the_table_of_states_allows_what_comes_of_it(api: A
         (ApiKey.TXN_OFFSET_COMMIT, FENCED, S.ABORTABLE_ERROR, Verdict.FAIL_PRODUCER),
     ],
 )
-def test_what_cannot_be_asked_again(api: ApiKey, error: KafkaError, state: S, expected: Verdict) -> None:
+def test_a_request_that_cannot_be_retried_gets_its_verdict(
+    api: ApiKey, error: KafkaError, state: S, expected: Verdict
+) -> None:
     assert verdict(api, error, state) is expected
 
 
@@ -75,7 +77,7 @@ def test_a_commit_that_may_be_done_does_not_fail_because_its_producer_id_is_forg
 
 
 @pytest.mark.parametrize("error", [LOADING, NetworkException("gone")])
-def test_what_makes_a_part_of_a_transaction_is_not_asked_again_once_that_is_given_up(error: KafkaError) -> None:
+def test_a_part_of_a_transaction_is_not_retried_once_the_transaction_is_given_up(error: KafkaError) -> None:
     for api, states in ASKED_IN.items():
         for state in states:
             given_up = api in PARTS and state in (S.ABORTING, S.ABORTABLE_ERROR)

@@ -31,7 +31,7 @@ from aioproducer.producer.units.unit_blame import is_certain, is_of_offsets, is_
         (IllegalGenerationException(""), False, True, True),
     ],
 )
-def test_what_an_error_says_of_its_unit(
+def test_an_error_is_of_the_unit_the_transaction_or_its_offsets(
     error: KafkaError, of_the_transaction: bool, certain: bool, of_offsets: bool
 ) -> None:
     assert is_of_the_transaction(error) is of_the_transaction
@@ -48,7 +48,7 @@ def test_without_a_suspect_halves_are_tried() -> None:
     assert parts([1, 2, 3, 4, 5], (), found=False) == [[1, 2], [3, 4, 5]]
 
 
-def test_what_is_left_of_a_found_fault_stays_together() -> None:
+def test_units_left_after_a_found_fault_stay_together() -> None:
     assert parts([1, 2, 4], (), found=True) == [[1, 2, 4]]
     assert parts([], (), found=True) == []
 

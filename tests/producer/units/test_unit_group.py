@@ -158,7 +158,7 @@ def test_a_transaction_of_fresh_units_takes_more_and_one_of_a_part_does_not() ->
     assert group.begin() == [fourth]
 
 
-def test_what_would_be_refused_again_fails_at_once() -> None:
+def test_a_unit_that_would_be_refused_again_fails_at_once() -> None:
     group = UnitGroup()
     first, second, third = ended(group, 3)
     group.begin()

@@ -33,10 +33,10 @@ from aioproducer.errors import (
 )
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, make_producer
 from tests.support.scripted_broker import Held, ScriptedCluster
+from tests.support.transactional import PROTOCOLS, a_cluster, all_stable, committed
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(30)]
@@ -312,7 +312,7 @@ async def test_open_units_without_memory_do_not_wait_for_each_other() -> None:
 
 
 @virtual
-async def test_who_waits_for_memory_too_long_is_told_so(world: World) -> None:
+async def test_a_write_that_waits_for_memory_too_long_fails(world: World) -> None:
     config = {"buffer_memory": 20_000, "batch_size": 1000, "max_block_ms": 100}
     async with a_cluster() as cluster, using(cluster, **config) as producer, producer.unit() as first:
         await first.send("t", b"x" * 15_000, partition=0)

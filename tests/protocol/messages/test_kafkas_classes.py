@@ -6,6 +6,7 @@ import base64
 import json
 import random
 import subprocess
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from aioproducer.protocol.schema import Array, Fixed, Message, Struct, Type, Wir
 from tests.support.java_source import java_command
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(660)]
+
+Judged = dict[tuple[type[Message], int], list[tuple[Message, bytes, str, str]]]
+"""By class and version: a message, what we write for it, what Kafka writes for it, and the values that Kafka read."""
 
 RANDOM_MESSAGES = 10
 """Of each version, beside the defaults and one with something in every field."""
@@ -105,14 +109,18 @@ def cases(
                 yield random_struct(rng, cls, version, version in cls.FLEXIBLE_VERSIONS), version
 
 
-def test_kafka_reads_and_writes_the_same(
-    tmp_path: Path,
+@pytest.fixture(scope="module")
+def judged(
+    tmp_path_factory: pytest.TempPathFactory,
     all_messages: list[type[Message]],
     full_message: Callable[[type[Message], int], Any],
-) -> None:
-    judged = cases(all_messages, full_message)
-    ours = [(message, version, b"".join(encode(message, version))) for message, version in judged]
-    asked, answered = tmp_path / "ours", tmp_path / "kafkas"
+) -> Judged:
+    """One run of Java judges all messages in all versions."""
+    ours = [
+        (message, version, b"".join(encode(message, version))) for message, version in cases(all_messages, full_message)
+    ]
+    folder = tmp_path_factory.mktemp("messages")
+    asked, answered = folder / "ours", folder / "kafkas"
     asked.write_text("".join(f"{type(message).__name__} {version} {data.hex()}\n" for message, version, data in ours))
     source = Path(__file__).with_name("KafkaMessages.java")
     run = subprocess.run(
@@ -123,7 +131,17 @@ def test_kafka_reads_and_writes_the_same(
         check=False,
     )
     assert run.returncode == 0, run.stderr
+    found: Judged = defaultdict(list)
     for (message, version, data), line in zip(ours, answered.read_text().splitlines(), strict=True):
-        written, _, found = line.partition(" ")
-        assert written == data.hex(), f"{version}: {message}"
-        assert json.loads(found) == as_json(message, version), f"{version}: {message}"
+        written, _, values = line.partition(" ")
+        found[type(message), version].append((message, data, written, values))
+    return found
+
+
+def test_kafka_reads_and_writes_the_same(judged: Judged, cls: type[Message], version: int) -> None:
+    if cls in (ProduceRequest, ProduceResponse) and version == cls.VALID_VERSIONS.high:
+        pytest.skip("version 14 is KIP-1269's: no release of Kafka has it")
+    assert len(judged[cls, version]) == RANDOM_MESSAGES + 2
+    for message, data, written, values in judged[cls, version]:
+        assert written == data.hex(), message
+        assert json.loads(values) == as_json(message, version), message

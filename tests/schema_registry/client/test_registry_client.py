@@ -17,8 +17,8 @@ from aioproducer.schema_registry import (
     SchemaReference,
     SchemaRegistryClient,
 )
-from aioproducer.schema_registry.client.registry_client import CACHED
-from tests.support.fake_registry import Answer, FakeRegistry
+from aioproducer.schema_registry.registry_client import CACHED
+from tests.support.schema_registry.fake_registry import Answer, FakeRegistry
 
 INT, LONG = Schema('"int"'), Schema('"long"')
 
@@ -61,7 +61,7 @@ async def test_references_are_read(fake: FakeRegistry, registry: SchemaRegistryC
     assert await registry.get_schema(1) == schema
 
 
-async def test_what_is_not_there(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
+async def test_a_missing_version_or_subject_is_named(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
     with pytest.raises(SchemaNotFoundException, match="'a' has no version 5"):
         await registry.get_version("a", 5)
     with pytest.raises(SchemaNotFoundException, match=r"no version of 'a'.*Subject 'a' not found") as failed:
@@ -119,7 +119,9 @@ async def test_an_incompatible_schema_names_subject_version_and_difference(
     assert (error.fresh().subject, error.fresh().differences) == (error.subject, error.differences)
 
 
-async def test_it_is_said_even_if_the_registry_says_no_more(fake: FakeRegistry, registry: SchemaRegistryClient) -> None:
+async def test_an_incompatible_schema_is_named_even_if_the_registry_fails_to_explain(
+    fake: FakeRegistry, registry: SchemaRegistryClient
+) -> None:
     fake.failing = lambda method, path: (409, b"") if method == "POST" else (500, b"")
     with pytest.raises(
         IncompatibleSchemaException, match="'a', because it is not compatible with its versions"

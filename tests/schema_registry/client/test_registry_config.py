@@ -11,7 +11,7 @@ from aioproducer.errors import ConfigException
 from aioproducer.schema_registry import SchemaRegistryClient
 from aioproducer.schema_registry.client.registry_config import RegistryConfig, registry_config
 from aioproducer.security.password import Password
-from tests.support.certificates import make_certificates
+from tests.support.security.certificates import make_certificates
 
 URL = "http://127.0.0.1:8081"
 
@@ -98,7 +98,7 @@ def test_a_user_in_the_url() -> None:
         ({"ssl.ca.location": "ca.pem"}, "ssl.ca.location", "it is 'ssl.truststore.location' here"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], name: str, said: str) -> None:
+def test_a_wrong_config_is_refused_by_name(given: dict[str, Any], name: str, said: str) -> None:
     with pytest.raises(ConfigException) as refused:
         registry_config({"schema.registry.url": URL, **given})
     assert refused.value.name == name

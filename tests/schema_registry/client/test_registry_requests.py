@@ -23,9 +23,9 @@ from aioproducer.schema_registry import (
     SchemaRegistryUnavailableException,
 )
 from aioproducer.security.oauth.http import LARGEST_ANSWER
-from tests.support.certificates import Certificates, make_certificates
-from tests.support.fake_registry import Answer, FakeRegistry, fake_registry
-from tests.support.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
+from tests.support.schema_registry.fake_registry import Answer, FakeRegistry, fake_registry
+from tests.support.security.certificates import Certificates, make_certificates
+from tests.support.security.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 
 NOBODY = "http://127.0.0.1:1"
 SECRET = "planted"
@@ -66,7 +66,7 @@ async def test_after_all_retries_it_is_unavailable(fake: FakeRegistry, caplog: p
     assert record.kafka == {"event": "schema_registry_unavailable"}  # type: ignore[attr-defined]
 
 
-async def test_nobody_is_there() -> None:
+async def test_an_unreachable_registry_is_named() -> None:
     with pytest.raises(SchemaRegistryUnavailableException, match="1/subjects cannot be asked"):
         await client(NOBODY).get_subjects()
 
@@ -348,7 +348,7 @@ def test_any_loop_and_any_thread(fake: FakeRegistry) -> None:
     assert len(fake.requests) == 3
 
 
-def test_what_is_sent(fake: FakeRegistry, tmp_path: Path) -> None:
+def test_a_registration_has_its_method_path_and_body(fake: FakeRegistry, tmp_path: Path) -> None:
     from aioproducer.schema_registry import Schema, SchemaReference
 
     schema = Schema("{}", "JSON", (SchemaReference("a.json", "a", 1),))

@@ -1,4 +1,4 @@
-"""The library's errors in plain words. ``tests/conformance/test_gssapi.py`` has real ones."""
+"""The library's errors in plain words. ``tests/conformance/security/test_gssapi.py`` has real ones."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from aioproducer.errors import AuthenticationException, SaslAuthenticationExcept
 from aioproducer.security.oauth import http
 from aioproducer.security.oauth.retrieval import retrieval
 from aioproducer.security.oauth.settings import JWT_BEARER, OAuthSettings
-from tests.support.identity_provider import CLIENT_ID, IdentityProvider, identity_provider
+from tests.support.security.identity_provider import CLIENT_ID, IdentityProvider, identity_provider
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed")
 pytest.importorskip("httpx", reason="httpx is not installed")
@@ -246,7 +246,7 @@ class TestAssertions:
 
 
 class TestFile:
-    async def test_it_is_read_each_time(self, tmp_path: Path) -> None:
+    async def test_a_token_file_is_read_each_time(self, tmp_path: Path) -> None:
         file = tmp_path / "token"
         file.write_text("first\n")
         configs = {"sasl_oauthbearer_token_endpoint_url": file.as_uri()}
@@ -327,7 +327,7 @@ class TestProvider:
             await retrieve({"sasl_oauth_token_provider": provider})
 
     @pytest.mark.parametrize("found", [None, 7, b"token", "not a token", ("token", 5)])
-    async def test_what_is_no_token(self, found: Any) -> None:
+    async def test_a_value_that_is_no_token_is_refused(self, found: Any) -> None:
         with pytest.raises(TokenUnavailableException, match=r"it returned|a token consists of") as failed:
             await retrieve({"sasl_oauth_token_provider": lambda: found})
         assert "not a token" not in str(failed.value)

@@ -176,7 +176,7 @@ def test_extensions_and_trust_for_the_provider_come_from_jaas(tmp_path: Path) ->
         ),
     ],
 )
-def test_what_is_refused_without_a_secret(given: dict[str, Any], name: Any, message: str) -> None:
+def test_a_wrong_setting_is_refused_without_showing_a_secret(given: dict[str, Any], name: Any, message: str) -> None:
     with pytest.raises(ConfigException, match=message) as refused:
         config(given)
     assert refused.value.name == (name if isinstance(name, str) else next(iter(name)))

@@ -24,7 +24,7 @@ def test_the_expiry_is_that_of_the_jwt_if_no_other_is_given() -> None:
 @pytest.mark.parametrize(
     "value", ["opaque", "a.b", "a.b.c", a_jwt("no json"), a_jwt([1]), a_jwt("9" * 5000), a_jwt("[" * 100_000), "é.é.é"]
 )
-def test_what_is_no_jwt_has_no_claims(value: str) -> None:
+def test_a_token_that_is_no_jwt_has_no_claims(value: str) -> None:
     assert unverified_claims(value) == {}
 
 
@@ -45,7 +45,7 @@ def test_extensions_that_cannot_be_sent(extensions: dict[str, str]) -> None:
         OAuthBearerToken("t", extensions=extensions)
 
 
-def test_what_is_said_of_it_has_issuer_audience_and_expiry_and_no_secret() -> None:
+def test_a_described_token_has_issuer_audience_and_expiry_and_no_secret() -> None:
     token = OAuthBearerToken(a_jwt({"iss": "https://a/b", "aud": ["kafka", "x\n"], "exp": 1_700_000_000}))
     assert token.described(1_700_000_010) == (
         r"issuer 'https://a/b', audience 'kafka, x\\n', expired 2023-11-14T22:13:20Z, 10 s ago"

@@ -74,13 +74,13 @@ def test_the_digest_is_that_of_the_password_and_the_content() -> None:
         (store(entry(1, "x", block(b"") + struct.pack(">I", 2**32 - 1))), "it ends too early"),
     ],
 )
-def test_what_cannot_be_read(body: bytes, message: str) -> None:
+def test_an_unreadable_store_is_refused(body: bytes, message: str) -> None:
     with pytest.raises(NotReadable, match=message):
         read_jks(sealed(body), "secret")
 
 
 @given(st.data())
-def test_whatever_is_in_a_file_it_is_read_or_refused(data: st.DataObject) -> None:
+def test_a_damaged_store_is_read_or_refused(data: st.DataObject) -> None:
     body = bytearray(store(*ENTRIES))
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
@@ -130,6 +130,6 @@ class TestKeys:
             decrypted(JksKey("k", encrypted, ()), "secret")
 
     @given(st.binary(max_size=200))
-    def test_whatever_it_is(self, data: bytes) -> None:
+    def test_a_damaged_key_is_refused(self, data: bytes) -> None:
         with pytest.raises((NotReadable, WrongPassword)):
             decrypted(JksKey("k", data, ()), "secret")

@@ -17,7 +17,7 @@ from aioproducer.errors import ConfigException, SslAuthenticationException
 from aioproducer.security.oauth.settings import EndpointTls
 from aioproducer.security.tls.contexts import client_context
 from aioproducer.security.tls.sources import ContextFactory, FixedContext, RenewedContext
-from tests.support.certificates import Certificates, make_certificates
+from tests.support.security.certificates import Certificates, make_certificates
 
 SOURCES = "aioproducer.security.tls.sources"
 

@@ -13,8 +13,8 @@ from aioproducer.configs.producer_config import ProducerConfig, producer_config
 from aioproducer.errors import ConfigException
 from aioproducer.security.tls import stores
 from aioproducer.security.tls.stores import key_store, trusted_certificates
-from tests.support.certificates import Certificates, make_certificates
-from tests.support.stores import KEY_PASSWORD, PASSWORD, Stores, make_stores
+from tests.support.security.certificates import Certificates, make_certificates
+from tests.support.security.stores import KEY_PASSWORD, PASSWORD, Stores, make_stores
 
 pytestmark = pytest.mark.once  # keytool takes a second for each store
 
@@ -133,7 +133,7 @@ class TestRefused:
             assert "config 'ssl.keystore." in message
 
 
-def test_what_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     for data, message in (
         (b"", "it is neither PEM nor PKCS12 nor JKS"),

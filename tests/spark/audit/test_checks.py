@@ -61,7 +61,9 @@ def test_everything_is_checked_of_records_with_stamps_and_logs() -> None:
         ({"timed": 0}, {}, {}),
     ],
 )
-def test_what_cannot_be_checked(seen: dict[str, Any], options: dict[str, Any], claims: dict[str, int]) -> None:
+def test_claims_that_cannot_be_checked_are_listed(
+    seen: dict[str, Any], options: dict[str, Any], claims: dict[str, int]
+) -> None:
     assert unchecked(options, **seen) == claims
 
 

@@ -21,12 +21,12 @@ from tests.cli.conftest import environment
         ("C:/audits", f"file:{Path.cwd()}/C:/audits", "C:/audits/report.html"),
     ],
 )
-def test_what_has_no_scheme_is_of_this_machine(name: str, for_spark: str, shown: str) -> None:
+def test_a_place_without_a_scheme_is_a_local_path(name: str, for_spark: str, shown: str) -> None:
     place = Place(name)
     assert (str(place), place.path("report.html")) == (for_spark, shown)
 
 
-def test_what_is_written_is_utf_8_wherever_it_is(tmp_path: Path) -> None:
+def test_text_is_written_as_utf_8_in_any_locale(tmp_path: Path) -> None:
     place = "import sys; from aioproducer.spark.audit.place import Place; Place(sys.argv[1])"
     program = place + r".write_text(None, 'r', '\u2026')"
     plain = environment(LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")

@@ -67,7 +67,7 @@ def restored_badly(cluster: ThreadedCluster) -> None:
     assert producer.flush(60) == 0
 
 
-def test_what_was_written_is_proved_and_what_a_foreign_client_spoils_is_found(
+def test_an_intact_write_is_proved_and_damage_by_a_foreign_client_is_found(
     spark: Any, cluster: ThreadedCluster, tmp_path: Path
 ) -> None:
     write(spark, cluster, "topic:log")

@@ -15,7 +15,7 @@ from aioproducer.spark.audit.options import AuditOptions
 pytestmark = pytest.mark.conformance
 
 
-def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> None:
+def test_a_micro_batch_is_judged_by_those_before_it(spark: Any, tmp_path: Path) -> None:
     """Orders in three parts; the second lacks a batch in partition 0, and the first one of partition 1 comes again, and
     once more in the third, when its producer has long gone on."""
     from aioproducer.spark.audit.stream import StreamAudit

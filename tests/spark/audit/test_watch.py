@@ -6,7 +6,6 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,10 @@ from aioproducer.cli.terminal import Terminal
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.testing.threaded_cluster import ThreadedCluster
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 from tests.cli.conftest import environment
 from tests.spark.topics import fill
+from tests.support.polling import until
 
 pytestmark = pytest.mark.conformance
 
@@ -107,8 +107,7 @@ def lose_some(cluster: EmbeddedCluster) -> None:
 def killed_producer(cluster: ThreadedCluster) -> None:
     """Reports its metrics, and is no more."""
     with subprocess.Popen([sys.executable, "-c", DOOMED, cluster.bootstrap_servers], env=environment()) as producer:
-        while cluster.end_offset("metrics") == 0 and producer.poll() is None:
-            time.sleep(0.02)
+        until(lambda: cluster.end_offset("metrics") > 0 or producer.poll() is not None, "no metrics were reported")
         producer.kill()
 
 

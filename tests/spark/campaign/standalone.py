@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,6 +16,7 @@ from typing import Self
 import pyspark
 
 from aioproducer.testing.process_guard import ProcessGuard
+from tests.support.polling import until
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 CORES = 2
@@ -78,11 +79,14 @@ class Standalone:
             self._started.append(self._guard.spawn(command, cwd=self._directory, stdout=log, stderr=subprocess.STDOUT))
 
     def _wait_for(self, name: str, text: str) -> None:
-        deadline = time.monotonic() + 120
-        while text not in self._log(name).read_text(errors="replace"):
-            if self._started[-1].poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"Spark's {name} did not start:\n{self._log(name).read_text(errors='replace')}")
-            time.sleep(0.1)
+        def says_so() -> bool:
+            return text in self._log(name).read_text(errors="replace")
+
+        process = self._started[-1]
+        with suppress(TimeoutError):
+            until(lambda: says_so() or process.poll() is not None, f"Spark's {name} did not start", timeout=120)
+        if not says_so():
+            raise RuntimeError(f"Spark's {name} did not start:\n{self._log(name).read_text(errors='replace')}")
 
     def _log(self, name: str) -> Path:
         path = self._directory / f"{name}.log"

@@ -8,7 +8,7 @@ import pytest
 
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.exactly_once.checkpoint import Checkpoint
-from tests.spark.checkpoints import write_checkpoint
+from tests.spark.writes.checkpoints import write_checkpoint
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_an_instant_is_the_same_in_every_time_zone() -> None:
     assert later.text() not in texts
 
 
-def test_what_markers_have_kept_stays_comparable() -> None:
+def test_digests_stay_comparable_with_those_in_markers() -> None:
     """If this fails, digests are made in another way than before: ``marker.VERSION`` must rise."""
     schema = SCHEMA.append(pa.field("timestamp", pa.timestamp("us", "UTC")))
     digest = ContentDigest(schema.names)

@@ -38,7 +38,7 @@ def test_partitions_that_are_missing_or_have_found_another_decision() -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 400, 5000])
-def test_it_is_read_as_it_was_committed(partitions: int) -> None:
+def test_a_decision_is_read_as_it_was_committed(partitions: int) -> None:
     many = tuple(Prepared(partition, 0, 1000 + 3 * partition, 4, False) for partition in range(partitions))
     decision = Decision(7, 30, "00ff", partitions, many)
     head, *pieces = decision.as_offsets()
@@ -88,7 +88,7 @@ def test_the_digest_of_version_1_cannot_be_compared() -> None:
         older(1).check(OUTCOMES, "here")
 
 
-def test_what_is_lost_is_replaced_by_the_same_rows_only() -> None:
+def test_a_lost_transaction_is_replaced_by_the_same_rows_only() -> None:
     lost, there = [HELD[1]], {0: Marker(7, 10, "01"), 2: Marker(7, 10, "03")}
     spare = Prepared(1, 5, 2000, 0, True)
     again = [OUTCOMES[0]._replace(prepared=None), OUTCOMES[1]._replace(prepared=spare), OUTCOMES[2]]
@@ -110,7 +110,7 @@ def test_many_that_are_lost_are_not_all_named() -> None:
         Decision(7, 1, "0", 30, many).again(many, {}, [], "here")
 
 
-def test_which_epochs_may_follow() -> None:
+def test_an_epoch_must_follow_the_decided_one() -> None:
     check_order(None, 0, "here")
     check_order(DECISION, 7, "here")
     with pytest.raises(MarkerMismatchException, match="here: epoch 7 was written already: the checkpoint is older"):

@@ -20,7 +20,7 @@ from aioproducer.spark.exactly_once.prepared import Outcome, Prepared, prepared_
 from aioproducer.spark.exactly_once.write_state import Fate
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.types import OffsetAndMetadata, TopicPartition
-from tests.spark.epochs import attempt, attempts, commit, open_transactions, options, read, write_epoch
+from tests.spark.writes.epochs import attempt, attempts, commit, open_transactions, options, read, write_epoch
 
 pytest.importorskip("pyarrow")
 

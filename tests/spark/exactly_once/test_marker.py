@@ -8,7 +8,7 @@ from aioproducer.types import OffsetAndMetadata
 MARKER = Marker(7, 1000, "00ff")
 
 
-def test_it_is_read_as_it_was_committed() -> None:
+def test_a_marker_is_read_as_it_was_committed() -> None:
     committed = MARKER.as_offset()
     assert committed.offset == 7, "which tools show"
     assert '"version":3' in committed.metadata

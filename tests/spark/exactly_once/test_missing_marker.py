@@ -10,8 +10,8 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.spark.exactly_once.marker import MarkerMismatchException, MissingMarkerException
 from aioproducer.spark.exactly_once.prepared import Outcome
 from aioproducer.spark.sink.sink_options import SinkOptions
-from tests.spark import epochs
-from tests.spark.epochs import attempt, attempts, commit, read
+from tests.spark.writes import epochs
+from tests.spark.writes.epochs import attempt, attempts, commit, read
 
 pytest.importorskip("pyarrow")
 

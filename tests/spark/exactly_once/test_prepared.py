@@ -18,7 +18,7 @@ ONES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 2**63 - 1), st.int
 
 
 @given(ONES)
-def test_what_is_packed_is_unpacked(ones: list[tuple[int, int, int, bool]]) -> None:
+def test_prepared_transactions_are_unpacked_as_they_were_packed(ones: list[tuple[int, int, int, bool]]) -> None:
     prepared = tuple(Prepared(partition, *one) for partition, one in enumerate(ones))
     assert unpacked(packed(prepared)) == prepared
 
@@ -29,7 +29,7 @@ def test_thousands_take_about_eight_characters_each() -> None:
 
 
 @pytest.mark.parametrize("text", ["no base64!", "AAA=", "AAA", "gA=="])
-def test_what_was_not_packed_is_refused(text: str) -> None:
+def test_a_text_that_was_not_packed_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         unpacked(text)
 

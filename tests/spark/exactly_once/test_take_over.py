@@ -15,10 +15,10 @@ from aioproducer.spark.exactly_once.ledger import open_drivers_ledger
 from aioproducer.spark.exactly_once.prepared import prepared_of
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.testing.faults.fault_script import FaultScript
-from tests.spark.epochs import attempts, commit, open_transactions, options, read
-from tests.spark.two_nodes import chosen as chosen
-from tests.spark.two_nodes import cluster as cluster
-from tests.spark.two_nodes import faults as faults
+from tests.spark.writes.epochs import attempts, commit, open_transactions, options, read
+from tests.spark.writes.two_nodes import chosen as chosen
+from tests.spark.writes.two_nodes import cluster as cluster
+from tests.spark.writes.two_nodes import faults as faults
 
 pytest.importorskip("pyarrow")
 

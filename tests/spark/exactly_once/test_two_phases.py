@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.spark.simulated_query import SimulatedQuery
+from tests.spark.simulations.simulated_query import SimulatedQuery
 
 NUMBERS = st.integers(0, 11)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +22,8 @@ from aioproducer.spark.exactly_once.write_once import TransactionTooLongExceptio
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.spark.sink.task import Task
 from aioproducer.testing.faults.fault_script import FaultScript
-from tests.spark.epochs import (
+from tests.spark.foreign import values
+from tests.spark.writes.epochs import (
     COLUMNS,
     attempt,
     attempts,
@@ -34,10 +34,10 @@ from tests.spark.epochs import (
     read,
     write_epoch,
 )
-from tests.spark.foreign import values
-from tests.spark.two_nodes import chosen as chosen
-from tests.spark.two_nodes import cluster as cluster
-from tests.spark.two_nodes import faults as faults
+from tests.spark.writes.two_nodes import chosen as chosen
+from tests.spark.writes.two_nodes import cluster as cluster
+from tests.spark.writes.two_nodes import faults as faults
+from tests.support.polling import until
 
 pa = pytest.importorskip("pyarrow")
 
@@ -176,10 +176,7 @@ async def test_a_task_that_outlasts_its_transaction_fails_with_the_name_of_the_c
 
     def slow() -> Iterator[Any]:
         yield from batches(ROWS[:20])
-        deadline = time.monotonic() + 30
-        while cluster.log("t").log_end_offset <= 20:  # until the broker has aborted the transaction
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: cluster.log("t").log_end_offset > 20, "the broker has not aborted the transaction")
         yield from batches(ROWS[20 : 20 + sent_then])
 
     with pytest.raises(
@@ -191,7 +188,7 @@ async def test_a_task_that_outlasts_its_transaction_fails_with_the_name_of_the_c
     assert await read(cluster) == ROWS
 
 
-def test_what_fails_in_time_or_of_something_else_is_no_time_out() -> None:
+def test_a_failure_in_time_or_of_another_cause_is_no_time_out() -> None:
     chosen = SinkOptions.of(
         {
             "kafka.bootstrap.servers": "localhost:9092",

@@ -51,7 +51,7 @@ def transaction(state: str, producer_id: int, producer_epoch: int) -> Transactio
         (None, None, Fate.FORGOTTEN),
     ],
 )
-def test_what_has_become_of_a_transaction(
+def test_the_fate_of_a_transaction_follows_from_marker_and_description(
     marker: Marker | None, described: TransactionDescription | None, fate: Fate
 ) -> None:
     found = state(markers={1: marker}, transactions={} if described is None else {"1.0": described})

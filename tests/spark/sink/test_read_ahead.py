@@ -27,7 +27,7 @@ async def test_one_item_is_prefetched_and_no_more() -> None:
         assert [item async for item in reading] == [1, 2, 3]
 
 
-async def test_what_the_iterator_raises_comes_in_its_place() -> None:
+async def test_an_error_of_the_iterator_is_raised_in_its_place() -> None:
     def items() -> Iterator[int]:
         yield 1
         raise LookupError("no more")

@@ -69,7 +69,9 @@ def test_exactly_once_of_a_stream_and_of_a_batch() -> None:
         ({**ONCE, "kafka.acks": "1"}, True, "acks"),
     ],
 )
-def test_what_is_wrong_is_said_before_a_task_runs(given: dict[str, str], streaming: bool, message: str) -> None:
+def test_a_wrong_sink_option_is_an_error_before_a_task_runs(
+    given: dict[str, str], streaming: bool, message: str
+) -> None:
     with pytest.raises(KafkaError, match=message):
         SinkOptions.of(given, streaming=streaming)
 
@@ -81,7 +83,7 @@ def test_harmless_options_of_sparks_connector_are_warnings(caplog: pytest.LogCap
     assert [text.partition(" of ")[0] for text in warnings] == ['option "includeHeaders"', 'option "kafka.group.id"']
 
 
-def test_where_markers_go_if_every_row_has_its_topic() -> None:
+def test_a_marker_topic_is_required_if_every_row_has_its_topic() -> None:
     without = {name: value for name, value in ONCE.items() if name != "topic"}
     with pytest.raises(KafkaError, match='needs option "markerTopic"'):
         SinkOptions.of(without, streaming=True)

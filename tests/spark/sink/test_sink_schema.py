@@ -56,7 +56,7 @@ KINDS: dict[str, Any] = {
         ("value string | timestamp bigint", "t", ["timestamp", "value"]),
     ],
 )
-def test_what_is_sent(ddl: str, topic: str | None, expected: list[str]) -> None:
+def test_the_columns_of_a_record_are_found_by_name(ddl: str, topic: str | None, expected: list[str]) -> None:
     found = columns(ddl, topic)
     assert sorted(found) == expected
     assert all(role == name for role, name in found.items())
@@ -82,6 +82,6 @@ def test_what_is_sent(ddl: str, topic: str | None, expected: list[str]) -> None:
         ("key bigint | partition string", "t", '"value"; column "key" is bigint.*column "partition" is string'),
     ],
 )
-def test_what_will_not_do_is_named(ddl: str, topic: str | None, message: str) -> None:
+def test_an_unusable_column_is_named(ddl: str, topic: str | None, message: str) -> None:
     with pytest.raises(IllegalArgumentException, match=f"this DataFrame cannot be written to Kafka: .*{message}"):
         columns(ddl, topic)

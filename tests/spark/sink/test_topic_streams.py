@@ -170,7 +170,7 @@ async def test_no_rows_are_requested_after_a_failure(cluster: EmbeddedCluster, m
     assert closed == [True]
 
 
-async def test_what_the_rows_raise_is_raised(cluster: EmbeddedCluster) -> None:
+async def test_an_error_of_the_rows_is_raised(cluster: EmbeddedCluster) -> None:
     async def broken() -> AsyncGenerator[Any, None]:
         yield valued("1")
         raise LookupError("a task before this one failed")
@@ -186,7 +186,7 @@ async def test_columns_that_will_not_do_are_refused(cluster: EmbeddedCluster) ->
             await send_rows(producer, given(pa.record_batch({"other": ["x"]})), VALUE, "a", "here")
 
 
-async def test_where_delivered_rows_stood_is_forgotten(
+async def test_the_places_of_delivered_rows_are_forgotten(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a task remembers of rows that name their topics does not grow with them."""

@@ -128,7 +128,7 @@ def test_a_connection_that_is_reset_behind_the_rows() -> None:
         read(io.BufferedReader(Reset(arrow_stream([["a"], ["b"]]), [50])), [])
 
 
-def test_what_else_fails_is_not_called_broken_off() -> None:
+def test_another_failure_of_the_input_is_not_called_broken_off() -> None:
     def failing() -> Iterator[Any]:
         yield pa.record_batch({"value": ["a"]})
         raise LookupError("a bug")

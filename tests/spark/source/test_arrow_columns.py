@@ -60,7 +60,7 @@ def test_every_column() -> None:
     assert [row["headers"] for row in rows] == [[{"key": "a", "value": b"1"}, {"key": "b", "value": None}], None, None]
 
 
-def test_what_is_known_of_the_batch() -> None:
+def test_the_batch_column_has_the_fields_of_the_batch() -> None:
     ours = {"producer_id": 11, "producer_epoch": 2, "base_sequence": 2**31 - 1, "transactional": True}
     compressed = batch(8, *[SECOND] * 3, codec=CompressionType.GZIP, **ours)
     table = read([batch(7, SECOND), compressed], "batch", begin=7, end=10)

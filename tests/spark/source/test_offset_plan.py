@@ -74,7 +74,7 @@ def test_ranges_lie_between() -> None:
     assert ranges({A: 1, B: 2, C: 3}, {C: 3, A: 9}) == [OffsetRange("t", 0, 1, 9), OffsetRange("u", 0, 3, 3)]
 
 
-def test_what_cannot_be_read() -> None:
+def test_impossible_offset_ranges_are_named() -> None:
     begins, ends = {A: 5, B: 3, C: 9}, {A: 4, B: 8, C: 2}
     assert impossible(begins, ends, [A, B], {B: 7}, committed=False) == [
         "t-0 is to be read from offset 5 to 4",
@@ -86,7 +86,7 @@ def test_what_cannot_be_read() -> None:
     assert impossible(begins, ends, [], {B: 8}, committed=False) == []
 
 
-def test_what_is_asked_of_the_cluster() -> None:
+def test_only_partitions_with_unread_offsets_are_looked_up() -> None:
     assert unread({A: 5, B: 6, C: 7}, {A: 5, B: 9, D: 0}) == [B, D]
 
 
@@ -109,7 +109,7 @@ def test_a_topic_that_is_gone_when_its_batch_is_planned_again() -> None:
     assert readable(begins, ends, {D: 1}) == [OffsetRange("u", 1, 1, 4)]
 
 
-def test_what_is_left_after_losses() -> None:
+def test_readable_ranges_are_left_after_losses() -> None:
     begins, ends = {A: 5, B: 6, C: 1}, {A: 9, B: 8, C: 3, D: 2}
     assert readable(begins, ends, {A: 7, B: 0, C: 10, D: 1}) == [
         OffsetRange("t", 0, 7, 9),

@@ -44,7 +44,9 @@ def reader(cluster: ThreadedCluster, **given: str) -> Iterator[OffsetReader]:
         ({"assign": '{"t": [1], "u": [0]}'}, {B, C}),
     ],
 )
-def test_what_is_subscribed_to(cluster: ThreadedCluster, given: dict[str, str], expected: set[TopicPartition]) -> None:
+def test_the_subscribed_partitions_are_found(
+    cluster: ThreadedCluster, given: dict[str, str], expected: set[TopicPartition]
+) -> None:
     with reader(cluster, **given) as offsets:
         assert set(offsets.partitions()) == set(offsets.partitions(gone=True)) == expected
 
@@ -57,7 +59,7 @@ def test_what_is_subscribed_to(cluster: ThreadedCluster, given: dict[str, str], 
         ({"assign": '{"nosuch": [0]}'}, set(), "nosuch"),
     ],
 )
-def test_what_is_not_there_is_an_error_unless_it_may_be_gone(
+def test_a_missing_partition_is_an_error_unless_it_may_be_gone(
     cluster: ThreadedCluster, given: dict[str, str], left: set[TopicPartition], message: str
 ) -> None:
     with reader(cluster, **given) as offsets:
@@ -88,7 +90,7 @@ def test_committed_records_end_before_open_transactions(cluster: ThreadedCluster
                 assert offsets.offsets([A], LATEST) == {A: end}
 
 
-def test_what_is_gone_is_left_out_and_not_waited_for(cluster: ThreadedCluster) -> None:
+def test_a_deleted_topic_is_left_out_and_not_waited_for(cluster: ThreadedCluster) -> None:
     fill(cluster, "t", 5, 3)
     fill(cluster, "u", 1)
     with reader(cluster, subscribe="t,u", **{"kafka.default.api.timeout.ms": "3600000"}) as offsets:

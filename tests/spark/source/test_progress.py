@@ -1,4 +1,4 @@
-"""The lag of a stream, computed from Spark's reports. ``test_source.py`` checks the reports themselves."""
+"""The lag of a stream, computed from Spark's reports. ``queries/test_source.py`` checks the reports themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_each_partition_has_its_own() -> None:
     assert offsets_behind({name: json.loads(value) for name, value in source.items()}) == expected
 
 
-def test_what_was_read_beyond_the_end_that_is_known_is_not_behind() -> None:
+def test_a_partition_read_beyond_its_known_end_is_not_behind() -> None:
     assert offsets_behind({"endOffset": '{"t": {"0": 9}}', "latestOffset": '{"t": {"0": 7}}'}) == {("t", 0): 0}
 
 

@@ -87,7 +87,7 @@ def test_a_range_of_markers_alone(cluster: ThreadedCluster) -> None:
     assert offsets(batches(cluster, 2, 3)) == []
 
 
-def test_what_retention_took_is_an_error_or_a_warning(
+def test_records_lost_to_retention_are_an_error_or_a_warning(
     cluster: ThreadedCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(cluster, "t", 20)

@@ -78,7 +78,7 @@ def test_names_may_be_written_in_any_case() -> None:
     assert (chosen.fail_on_data_loss, chosen.min_partitions) == (False, 7)
 
 
-def test_what_is_subscribed_to() -> None:
+def test_a_subscription_is_read_from_its_option() -> None:
     assert options(subscribe=" a, b,a,").subscription.topics == ("a", "b")
     given = {**SERVERS, "assign": '{"t": [1, 0], "u": [2]}'}
     assert SourceOptions.of(given, streaming=False).subscription.partitions == {A, B, TopicPartition("u", 2)}
@@ -113,14 +113,14 @@ def test_the_options_can_be_sent_to_tasks_and_hide_the_configs() -> None:
         ({"startingOffsets": "earliest", "startingTimestamp": "7"}, Position("time", 7), {}),
     ],
 )
-def test_where_to_begin(
+def test_starting_positions_are_read_from_their_options(
     given: dict[str, str], everywhere: Position | None, each: dict[TopicPartition, Position]
 ) -> None:
     starting = options(**given).starting
     assert (starting.everywhere, starting.each) == (everywhere, each)
 
 
-def test_where_to_end() -> None:
+def test_ending_positions_are_read_from_their_options() -> None:
     assert options(endingOffsets='{"t": {"0": 5}}').ending.each == {A: Position("offset", 5)}
     assert options(endingTimestamp="9").ending.everywhere == Position("time", 9)
 
@@ -166,7 +166,7 @@ BOTH: list[tuple[dict[str, str], str]] = [
 
 @pytest.mark.parametrize(("given", "message"), BOTH)
 @pytest.mark.parametrize("streaming", [False, True])
-def test_what_is_wrong(given: dict[str, str], message: str, streaming: bool) -> None:
+def test_a_wrong_source_option_is_refused(given: dict[str, str], message: str, streaming: bool) -> None:
     with pytest.raises(IllegalArgumentException, match=message):
         SourceOptions.of({**SERVERS, **given}, streaming=streaming)
 
@@ -184,7 +184,9 @@ def test_what_is_wrong(given: dict[str, str], message: str, streaming: bool) -> 
         ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, True, "is 5, more than .* which is 4"),
     ],
 )
-def test_what_has_no_meaning_in_a_batch_or_in_a_stream(given: dict[str, str], streaming: bool, message: str) -> None:
+def test_an_option_without_meaning_in_a_batch_or_a_stream_is_refused(
+    given: dict[str, str], streaming: bool, message: str
+) -> None:
     with pytest.raises(IllegalArgumentException, match=message):
         options(streaming=streaming, **given)
 
@@ -212,7 +214,7 @@ def test_wrong_configs_are_refused_before_any_task_runs(given: dict[str, Any], m
         ({**SERVERS, "subscribe": "t", "kafka.isolation.levle": "x"}, "isolation.level"),
     ],
 )
-def test_what_is_wrong_in_batches_and_streams_is_an_error_of_load(given: dict[str, str], message: str) -> None:
+def test_an_option_wrong_in_batches_and_streams_is_an_error_of_load(given: dict[str, str], message: str) -> None:
     with pytest.raises((IllegalArgumentException, ConfigException), match=re.escape(message)):
         check_loaded(given)
 

@@ -51,7 +51,7 @@ def test_wrong_options_are_an_error_of_the_first_call_that_plans(cluster: Thread
         getattr(reader, plan)()
 
 
-def test_what_is_gone_is_an_error_before_the_checkpoint_has_it(cluster: ThreadedCluster) -> None:
+def test_a_deleted_topic_is_an_error_before_the_checkpoint_has_it(cluster: ThreadedCluster) -> None:
     cluster.delete_topic("gone")
     start = {"gone": {"0": 5}, "stays": {"0": 1}}
     with planner(cluster) as reader:

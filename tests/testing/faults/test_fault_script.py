@@ -21,8 +21,8 @@ from aioproducer.protocol.messages.offset_commit import (
 )
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.testing import ApiKey, ErrorCode, FaultScript, FaultScriptError, Hit
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
 
 LED = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -143,7 +143,7 @@ class TestAnswers:
         (topic,) = (await client.request(request, 12)).topics
         assert [topic.error_code, *(part.error_code for part in topic.partitions)] == [0, 0, 5]
 
-    async def test_what_is_not_done_is_refused_for_everything_named(
+    async def test_a_request_that_is_not_carried_out_is_refused_for_everything_it_names(
         self, cluster: EmbeddedCluster, client: RawClient, faults: FaultScript
     ) -> None:
         faults.on(ApiKey.OFFSET_COMMIT).answer(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -246,7 +246,7 @@ async def test_producers_that_are_forgotten(cluster: EmbeddedCluster, client: Ra
         assert counts(cluster) == [expected, 0], "a batch is known again until its producer is forgotten"
 
 
-def test_what_never_happened_is_reported(faults: FaultScript) -> None:
+def test_faults_that_never_happened_are_reported(faults: FaultScript) -> None:
     faults.verify()
     faults.on(ApiKey.PRODUCE, partition=("t", 0), nth=3).answer(LED)
     faults.on(ApiKey.FETCH, node=1, client_id="c", times=None).drop_response()

@@ -50,7 +50,7 @@ ID = UUID(int=7)
     ],
     ids=["by id", "numbers alone", "in groups", "configs are no topics"],
 )
-def test_whatever_they_are_called(message: Struct, found: list[int | None]) -> None:
+def test_entries_are_found_whatever_their_fields_are_called(message: Struct, found: list[int | None]) -> None:
     seen = list(entries(message, {ID: "seven"}.get))
     assert [entry.topic for entry in seen] == ["seven"] * len(found)
     assert [entry.partition for entry in seen] == found
@@ -60,7 +60,7 @@ def apis(*keys: ApiKey) -> set[ApiKey]:
     return set(keys)
 
 
-def test_which_apis_name_topics_and_partitions() -> None:
+def test_apis_that_name_topics_and_partitions_are_known() -> None:
     known = [ApiKey(key) for key in BROKER_APIS]
     assert {key for key in known if names_partitions(APIS[key].request)} >= apis(
         ApiKey.PRODUCE,

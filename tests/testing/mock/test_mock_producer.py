@@ -284,7 +284,7 @@ async def test_records_without_a_key_go_where_they_went_last_time() -> None:
     assert await partitions() == once
 
 
-async def test_what_it_reports_of_the_cluster_and_of_itself() -> None:
+async def test_partitions_explanation_metrics_and_health_are_reported() -> None:
     async with MockProducer(topics={"t": 3}, auto_complete=False) as producer:
         assert [info.partition for info in await producer.partitions_for("t")] == [0, 1, 2]
         assert [info.leader for info in await producer.partitions_for("new")] == [0]
@@ -340,7 +340,7 @@ async def test_no_record_is_let_in_whatever_call_brings_it() -> None:
         assert values(producer.history) == [b"2"]
 
 
-async def test_what_waits_for_its_caller_is_refused_as_ever() -> None:
+async def test_a_call_that_would_wait_for_its_caller_is_refused() -> None:
     async with MockProducer() as producer:
         refused: list[BaseException] = []
 
@@ -397,7 +397,7 @@ async def test_records_and_offsets_are_in_the_histories_when_they_are_committed(
         assert (producer.transaction_committed, producer.sent_offsets) == (False, False)
 
 
-async def test_what_is_aborted_leaves_no_trace() -> None:
+async def test_an_aborted_transaction_leaves_no_trace() -> None:
     async with MockProducer(auto_complete=False, **TRANSACTIONAL) as producer:
         await producer.init_transactions()
         async with producer.transaction():

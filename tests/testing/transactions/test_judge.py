@@ -55,7 +55,7 @@ def test_exactly_the_committed_ones(journal: Journal) -> None:
     assert (verdict.problems, verdict.records, verdict.resolved) == ((), 12, frozenset())
 
 
-def test_one_interrupted_within_its_commit_may_be_read(journal: Journal) -> None:
+def test_a_transaction_interrupted_within_its_commit_may_be_read(journal: Journal) -> None:
     verdict = judge(PLAN, journal, read(COMMITTED, INTERRUPTED, LATER))
     assert not verdict.problems
     assert verdict.resolved == {INTERRUPTED}
@@ -66,7 +66,7 @@ def test_partitions_may_come_in_any_order(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize("partition", range(PLAN.partitions))
-def test_one_interrupted_is_whole_or_not_there(journal: Journal, partition: int) -> None:
+def test_an_interrupted_transaction_is_read_whole_or_not_at_all(journal: Journal, partition: int) -> None:
     consumed = read(COMMITTED, INTERRUPTED, LATER)
     consumed = [r for r in consumed if not (r.partition == partition and (r.value or b"").startswith(b"0 2 "))]
     (problem,) = problems(journal, consumed)

@@ -22,7 +22,7 @@ def report() -> Report:
     return Report("4.3.1", 2, 3, Plan(seed=9), 61.2, journal, (killed,), bounces, verdict, "CompleteCommit")
 
 
-def test_what_was_found_and_how_to_see_it_again() -> None:
+def test_a_report_has_findings_and_the_command_to_repeat_them() -> None:
     text = report().markdown()
     assert "Exactly the committed transactions were read" in text
     assert "python -m aioproducer.testing.transactions --kafka 4.3.1 --nodes 3 --seed 9 --transactions 1000" in text
@@ -45,7 +45,7 @@ def test_problems_come_first_and_last() -> None:
     assert text.endswith("- lost\n- in the end the coordinator says of the transaction: Ongoing\n")
 
 
-def test_what_the_audit_finds_is_a_problem_unless_it_is_only_slow() -> None:
+def test_a_finding_of_the_audit_is_a_problem_unless_it_is_only_late() -> None:
     finding = Finding(Kind.GAP, "campaign", 3, 17, 17, 5, 0, None, None, None, None, 2, "sequence 7 where 5 was due")
     late = replace(finding, kind=Kind.LATE)
     found = [Found(one.kind, 1, one.records, [one]) for one in (finding, late)]

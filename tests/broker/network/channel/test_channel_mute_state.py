@@ -11,7 +11,9 @@ from aioproducer.errors import IllegalStateException
 
 
 @given(st.lists(st.sampled_from(ChannelMuteEvent)))
-def test_it_is_two_facts(events: list[ChannelMuteEvent]) -> None:
+def test_the_state_is_whether_a_response_is_pending_and_whether_the_client_is_throttled(
+    events: list[ChannelMuteEvent],
+) -> None:
     """Whether a response is pending and whether the client is throttled; throttling begins with a request pending."""
     state, pending, throttled = ChannelMuteState.NOT_MUTED, False, False
     for event in events:

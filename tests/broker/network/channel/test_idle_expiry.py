@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 
-from tests.broker.served import Served, exchange
+from tests.broker.raw_clients.served import Served, exchange
 from tests.support.manual_clock import ManualClock
 
 METADATA = struct.pack(">ihhih", 10, 3, 0, 1, -1)

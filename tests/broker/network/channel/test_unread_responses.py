@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker.network.channel import unread_responses
-from aioproducer.broker.network.channel.unread_responses import UnreadResponses
-from tests.broker.raw_client import RawClient
-from tests.broker.served import Served, exchange
+from aioproducer.broker.network import unread_responses
+from aioproducer.broker.network.unread_responses import UnreadResponses
+from tests.broker.raw_clients.raw_client import RawClient
+from tests.broker.raw_clients.served import Served, exchange
 
 METADATA = struct.pack(">ihhih", 10, 3, 2, 1, -1)
 

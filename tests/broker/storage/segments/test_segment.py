@@ -11,7 +11,7 @@ from aioproducer.errors import CorruptRecordException
 from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
-from tests.broker.batches import make_batch
+from tests.broker.raw_clients.batches import make_batch
 from tests.broker.storage.faulty_files import FaultyFiles
 
 PATH = "00000000000000000000.log"

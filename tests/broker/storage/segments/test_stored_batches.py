@@ -22,7 +22,7 @@ from aioproducer.errors import (
     OffsetOutOfRangeException,
 )
 from aioproducer.records.record_batch import RecordBatch
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 from tests.broker.storage.faulty_files import FaultyFiles
 
 DIRECTORY = "orders-0"

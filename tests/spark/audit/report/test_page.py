@@ -67,7 +67,7 @@ def test_the_verdict_has_the_color_of_the_worst(kind: Kind, color: str) -> None:
     assert "… and 6 more, in the Parquet files" in text
 
 
-def test_what_records_contain_is_not_taken_for_html() -> None:
+def test_the_content_of_records_is_escaped_in_html() -> None:
     text = html(summary(Found(Kind.EQUAL, 1, 1, [finding(Kind.EQUAL, topic="t", key=b"<script>", what="<b>")])))
     assert ">key &lt;script&gt;</td>" in text
     assert ">&lt;b&gt;</td>" in text

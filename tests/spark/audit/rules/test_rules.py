@@ -253,7 +253,7 @@ LOGGED: dict[str, tuple[Log, Found]] = {
 }
 
 
-def test_what_was_logged(spark: Any) -> None:
+def test_missing_and_wrong_records_are_found_from_the_log(spark: Any) -> None:
     from aioproducer.spark.audit.frames.ledger import doubtful
     from aioproducer.spark.audit.rules.records import missing_records, wrong_records
 
@@ -265,7 +265,7 @@ def test_what_was_logged(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_what_never_ended_is_found_unless_its_end_may_be_lost(spark: Any, lost: bool) -> None:
+def test_a_record_without_an_end_is_found_unless_its_end_may_be_lost(spark: Any, lost: bool) -> None:
     from aioproducer.spark.audit.frames.ledger import doubtful
     from aioproducer.spark.audit.rules.records import missing_records
 

@@ -26,7 +26,7 @@ from aioproducer.testing.simulation.checks.invariants import BatchWatch, WireWat
 from aioproducer.testing.simulation.checks.ledger import Entry
 from aioproducer.testing.simulation.faults.vanished import Found
 from aioproducer.testing.simulation.scenario import Promise
-from tests.broker.batches import make_batch
+from tests.broker.raw_clients.batches import make_batch
 from tests.testing.simulation.histories import NOW_MS, History, failure
 from tests.testing.simulation.simulated import World
 
@@ -273,14 +273,14 @@ def cut_off(history: History, entry: Entry) -> None:
     history.vanished.cut_off.append(Found("t", 0, record, history.topic.id))
 
 
-def test_what_a_new_leader_lacks_was_in_the_log_all_the_same() -> None:
+def test_a_record_that_a_new_leader_lacks_counts_as_appended() -> None:
     history = History(rates={"truncation": 0.1})
     cut_off(history, history.delivered())
     history.delivered()
     assert found(history) == []
 
 
-def test_what_a_new_leader_lacks_may_be_sent_again_and_is_no_second_copy() -> None:
+def test_a_record_that_a_new_leader_lacks_may_be_sent_again_and_is_no_second_copy() -> None:
     history = History(rates={"truncation": 0.1})
     entry = history.sent()
     history.appended(entry)
@@ -303,7 +303,7 @@ def test_a_late_copy_of_what_was_cut_off_is_fenced_while_there_are_epochs(*, epo
     assert found(history) == ([] if epochs else ["records of a partition are in order"])
 
 
-def test_what_was_cut_off_had_been_sent() -> None:
+def test_a_record_that_was_cut_off_counts_as_sent() -> None:
     history = History(rates={"truncation": 0.1})
     entry = history.sent()
     history.appended(entry)

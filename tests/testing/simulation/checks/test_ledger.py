@@ -51,14 +51,14 @@ async def test_an_end_is_counted_and_reported(ledger: Ledger) -> None:
     assert ledger.deliveries(1) == []
 
 
-async def test_what_is_not_watched_has_no_callback(ledger: Ledger) -> None:
+async def test_an_unwatched_delivery_has_no_callback(ledger: Ledger) -> None:
     entry, result = accepted(ledger, watched=False, parked=True)
     result.fail(DeliveryError.of(TimeoutException("late"), Outcome.NOT_SENT, ("t", 2)))
     await asyncio.sleep(0)
     assert (entry.ends, entry.accepted_at, entry.settled()) == (0, None, True)
 
 
-def test_what_never_was_accepted() -> None:
+def test_a_record_that_was_never_accepted_is_settled_with_its_outcome() -> None:
     ledger = Ledger(lambda: 0.0, Trace())
     refused, cancelled = (ledger.open(0, "t", {}) for _ in range(2))
     refused.error = TimeoutException("no metadata")

@@ -116,7 +116,7 @@ ENDS = {
 
 @pytest.mark.parametrize("case_of", ENDS)
 @pytest.mark.parametrize("with_offset", [False, True])
-def test_what_is_read_is_what_was_reported(case_of: str, with_offset: bool) -> None:
+def test_committed_reads_agree_with_reported_ends(case_of: str, with_offset: bool) -> None:
     end, requested_at, committed, promise = ENDS[case_of]
     case = Case()
     life = case.life()
@@ -233,7 +233,7 @@ def test_committed_and_aborted_transactions_side_by_side() -> None:
     assert [int(dict(record.headers)[NUMBER] or b"") for record in read_committed(case.log)] == expected
 
 
-def test_what_was_in_a_topic_that_was_deleted_is_not_missed() -> None:
+def test_records_of_a_deleted_topic_are_not_missed() -> None:
     case = Case()
     life = case.life()
     case.transaction(life, End.COMMITTED)

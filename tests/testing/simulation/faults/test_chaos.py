@@ -16,7 +16,7 @@ from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.releases import NEWEST, OLD, Release, Releases
 from aioproducer.testing.simulation.scenario import NEVER_CREATED, Scenario, TopicPlan
 from aioproducer.testing.simulation.work_plan import draw_applications
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 from tests.testing.simulation.simulated import World
 
 TOPICS = [

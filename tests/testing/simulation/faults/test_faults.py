@@ -33,7 +33,7 @@ from aioproducer.testing.simulation.loop import EPOCH_MS
 from aioproducer.testing.simulation.network.network import Fate
 from aioproducer.testing.simulation.releases import BEFORE_KIP_1269, NEWEST, OLD, Release, Releases
 from aioproducer.testing.simulation.trace import Trace
-from tests.broker.batches import make_batch
+from tests.broker.raw_clients.batches import make_batch
 
 TIMES = 1000
 
@@ -157,7 +157,7 @@ def test_every_error_of_produce_is_answered_appended_or_not(partition: Partition
     }
 
 
-def test_what_is_refused_for_good_is_not_tried_again() -> None:
+def test_an_error_for_good_is_not_retriable() -> None:
     assert all(error_class(code).retriable for code in (*REFUSED_FOR_NOW, *APPENDED))
     assert not any(error_class(code).retriable for code in (*REFUSED_FOR_GOOD, *APPENDED_FOR_GOOD))
 

@@ -6,7 +6,7 @@ from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.state.topic import HeldReplica
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.faults.truncation import cut_off, may_be_cut_off
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
 
 def partition_with(*batches: tuple[int, int, int]) -> Partition:

@@ -7,7 +7,7 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.faults.vanished import Vanished, found_in
-from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
 
 
 def test_a_log_is_whole_with_what_was_deleted_from_its_beginning_also_from_within_a_batch() -> None:

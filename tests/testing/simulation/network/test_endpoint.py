@@ -27,7 +27,7 @@ def send(end: Endpoint, data: bytes) -> int:
     return end.send(memoryview(data))
 
 
-def test_what_is_sent_arrives_after_the_latency() -> None:
+def test_sent_bytes_arrive_after_the_latency() -> None:
     world = World()
 
     async def work() -> None:
@@ -44,7 +44,7 @@ def test_what_is_sent_arrives_after_the_latency() -> None:
 
 
 @pytest.mark.parametrize("lingers", [True, False])
-def test_what_is_not_on_the_line_is_dropped_unless_the_socket_lingers(lingers: bool) -> None:
+def test_unsent_bytes_are_dropped_unless_the_socket_lingers(lingers: bool) -> None:
     """Three pieces of a second each: when the socket is closed, the second is on the line."""
     world = World(conditions=Conditions(latency=0.01, splits=0.0, bandwidth=5))
 

@@ -178,7 +178,7 @@ def _note(order: list[int], number: int, data: bytes) -> None:
     order.append(number)
 
 
-def test_which_socket_is_found_ready_first_is_the_seeds() -> None:
+def test_the_seed_decides_which_socket_is_ready_first() -> None:
     orders = set()
     for seed in range(20):
         world = World(seed=seed, conditions=EXACT)

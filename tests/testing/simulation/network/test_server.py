@@ -49,7 +49,7 @@ def test_a_connection_that_comes_too_late_is_reset() -> None:
     world.run(work)
 
 
-def test_it_knows_its_loop() -> None:
+def test_a_server_knows_its_loop() -> None:
     world = World()
 
     async def work() -> None:

@@ -78,7 +78,7 @@ def test_nothing_is_read_while_reading_is_paused() -> None:
     world.run(work)
 
 
-def test_what_waits_is_not_copied() -> None:
+def test_waiting_buffers_are_not_copied() -> None:
     """So the simulation detects a buffer reused too early (uvloop, and asyncio since Python 3.12, do not copy)."""
     world = World(conditions=SMALL)
 

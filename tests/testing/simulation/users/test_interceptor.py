@@ -80,7 +80,7 @@ def test_an_interceptor_that_is_not_closed_once() -> None:
     assert case.found() == ["interceptors are closed once"]
 
 
-def test_it_raises_now_and_then() -> None:
+def test_the_interceptor_raises_now_and_then() -> None:
     interceptor = CountingInterceptor(0, Random(0))
     record: Any = History().sent().record
     raised = 0

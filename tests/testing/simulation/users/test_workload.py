@@ -159,7 +159,7 @@ def test_many_at_once() -> None:
     assert 3 < case.producer.tables < 17
 
 
-def test_what_a_table_has_is_not_serialized() -> None:
+def test_columns_of_a_table_are_not_serialized() -> None:
     case = Case(replace(PLAN, records=20, bulk=1.0), value_serializer=turn_around)
     assert case.run() == set()
     assert {entry.as_it_is for entry in case.ledger.entries} == {True, False}
@@ -205,7 +205,7 @@ def test_a_flush_that_returns_too_early() -> None:
     assert case.producer.flushes > 100
 
 
-def test_when_the_producer_is_closed_the_work_is_done() -> None:
+def test_the_work_ends_when_the_producer_is_closed() -> None:
     case = Case(PLAN)
     case.producer.closed_after = 5
     assert case.run() == set()

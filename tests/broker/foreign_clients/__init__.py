@@ -1,0 +1,1 @@
+"""Clients that know nothing of this project, on the embedded broker."""

@@ -1,0 +1,1 @@
+"""Every public coroutine, cancelled wherever it waits."""

@@ -1,0 +1,1 @@
+"""What Kafka's own classes say, run with Java, is what is said here."""

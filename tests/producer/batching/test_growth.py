@@ -1,0 +1,156 @@
+"""Batches grow while they cannot leave (KIP-782): on long lines, on slow ones, and with many partitions."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+from aioproducer import KafkaProducer
+from aioproducer.producer.producer import core_of
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
+from aioproducer.testing.simulation.trace import Trace
+from tests.support.scripted_broker import Exchange, ScriptedCluster, answer
+from tests.support.virtual_time import World, virtual
+
+
+class Streamed:
+    """How a stream of records of one partition went."""
+
+    seconds: float
+    batch_size_max: float
+    retries: float
+
+
+def stream(line: Conditions, *, records: int, size: int, **config: Any) -> Streamed:
+    """One caller sends them as fast as they are taken."""
+
+    async def run() -> Streamed:
+        found = Streamed()
+        loop = asyncio.get_running_loop()
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", 1)
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+                await producer.send("t", bytes(size))
+                began = loop.time()
+                deliveries = [await producer.enqueue("t", bytes(size)) for _ in range(records)]
+                await producer.flush()
+                assert all(delivery.exception() is None for delivery in deliveries)
+                found.seconds = loop.time() - began
+                metrics = producer.metrics()
+                found.batch_size_max = metrics["batch-size-max"]
+                found.retries = metrics["record-retry-total"]
+        return found
+
+    network = Network(Random(0), line, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        return runner.run(run())
+
+
+LONG = Conditions(bandwidth=1e8, latency=0.05, window=1 << 20)
+
+
+def test_a_long_line_carries_more_with_batches_that_grow() -> None:
+    grown = stream(LONG, records=8000, size=1000, buffer_memory=2 << 20)
+    fixed = stream(LONG, records=8000, size=1000, buffer_memory=2 << 20, batch_max_size=16384)
+    assert fixed.batch_size_max <= 16384
+    assert 16384 < grown.batch_size_max <= 262144
+    assert grown.seconds < fixed.seconds / 4
+
+
+def test_a_slow_line_is_not_made_worse() -> None:
+    """5 batches of 256 KiB would take a minute, and time out after half of it, again and again."""
+    slow = Conditions(bandwidth=20_000, latency=0.05, window=64 * 1024)
+    config: dict[str, Any] = {"request_timeout_ms": 30_000, "delivery_timeout_ms": 600_000, "max_block_ms": 600_000}
+    grown = stream(slow, records=3000, size=1000, **config)
+    fixed = stream(slow, records=3000, size=1000, batch_max_size=16384, **config)
+    assert grown.retries == fixed.retries == 0
+    assert grown.seconds < 1.05 * fixed.seconds
+
+
+@virtual
+async def test_light_load_is_as_without_growth(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        config: dict[str, Any] = {"linger_ms": 60_000, "delivery_timeout_ms": 120_000, "batch_size": 2000}
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.partitions_for("t")
+            for _ in range(40):
+                _ = producer.send("t", bytes(100))
+                await asyncio.sleep(0.001)
+            assert 1700 < producer.metrics()["batch-size-avg"] < 2200
+            await producer.flush()
+
+
+@virtual
+async def test_a_record_for_a_batch_that_grows_takes_no_turn_of_the_loop(world: World) -> None:
+    turns = 0
+
+    async def late(exchange: Exchange) -> None:
+        await asyncio.sleep(1)
+        await answer(exchange)
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        config: dict[str, Any] = {"linger_ms": 0, "max_in_flight_requests_per_connection": 1}
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.send("t", b"v")
+            cluster.broker.always(ApiKey.PRODUCE, late)
+            _ = producer.send("t", b"v")
+            await asyncio.sleep(0.1)
+            _ = producer.send("t", b"v")  # begins the batch that waits for the answer
+            await asyncio.sleep(0.1)  # longer than a time slice; the Sender has nothing to do meanwhile
+            counting = asyncio.create_task(count_turns())
+            for _ in range(1500):
+                _ = await producer.enqueue("t", bytes(100))
+            counting.cancel()
+            assert 0 < turns < 10
+            await producer.flush()
+            assert producer.metrics()["batch-size-max"] > 100_000
+
+
+@virtual
+async def test_batches_of_thousands_of_partitions_linger(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 4000)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=5) as producer:
+            _ = await producer.partitions_for("t")
+            for number in range(12_000):
+                _ = await producer.enqueue("t", bytes(100), partition=number % 4000)
+            await producer.flush()
+            metrics = producer.metrics()
+            assert metrics["record-send-total"] == 12_000
+            assert metrics["records-per-request-avg"] > 100
+            assert metrics["bufferpool-wait-ratio"] == 0
+
+
+def test_the_batch_limit_of_a_topic_is_learnt_and_no_later_batch_is_split() -> None:
+    async def run() -> None:
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", 1, configs={"max.message.bytes": 100_000})
+            async with KafkaProducer(
+                bootstrap_servers=cluster.bootstrap_servers, buffer_memory=2 << 20, delivery_timeout_ms=600_000
+            ) as producer:
+                await producer.send("t", bytes(1000))
+                split = []
+                for _ in range(2):
+                    deliveries = [await producer.enqueue("t", bytes(1000)) for _ in range(5000)]
+                    await producer.flush()
+                    assert all(delivery.exception() is None for delivery in deliveries)
+                    split.append(producer.metrics()["batch-split-total"])
+                assert split[0] > 0
+                assert split[0] == split[1]
+                assert 50_000 < core_of(producer).accumulator.limits.most("t", 0.0) <= 100_000
+
+    network = Network(Random(0), LONG, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        runner.run(run())

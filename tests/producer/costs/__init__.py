@@ -1,0 +1,1 @@
+"""The cost of a record and of a pass of the Sender: counted, not timed."""

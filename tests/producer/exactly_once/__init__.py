@@ -1,0 +1,1 @@
+"""The whole producer, exactly once: transactions of both protocols."""

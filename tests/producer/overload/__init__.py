@@ -1,0 +1,1 @@
+"""The whole producer, when brokers are slower than its users, or gone."""

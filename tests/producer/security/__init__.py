@@ -1,0 +1,1 @@
+"""The whole producer authenticates and encrypts."""

@@ -1,0 +1,1 @@
+"""What the documents say of Spark, run as it stands."""

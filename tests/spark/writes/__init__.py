@@ -1,0 +1,1 @@
+"""What the writes of a query need: epochs, checkpoints, a cluster with faults."""

@@ -1,0 +1,1 @@
+"""Certificates, stores, realms and identity providers for tests."""
