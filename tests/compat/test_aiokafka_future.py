@@ -12,7 +12,7 @@ from aioproducer import Delivery
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.future import Ending, RecordFuture
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
-from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from tests.producer.simulations.standing_loop import succeed
 
 Sent = tuple[ProduceResult, Any]

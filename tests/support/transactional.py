@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioproducer import KafkaProducer
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster, set_error
 

@@ -15,8 +15,9 @@ from itertools import cycle
 from random import Random
 from typing import Any
 
-from aioproducer.broker import EmbeddedCluster
 from benchmarks.measured_loop import Held, MeasuredLoop
+
+from aioproducer.broker import EmbeddedCluster
 from tests.broker.raw_clients.sasl import CONFIGS as SASL
 
 from .byte_random import ByteRandom, EndOfBytes

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.admission.enqueued import Enqueued, enqueued
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from tests.producer.simulations.standing_loop import Loop
 
 

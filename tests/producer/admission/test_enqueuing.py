@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.producer.admission.enqueuing import Enqueuing
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from tests.producer.simulations.standing_loop import Loop
 
 UNAWAITED = "^coroutine 'KafkaProducer.enqueue' was never awaited$"

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aioproducer.errors import KafkaError, Outcome
-from aioproducer.producer.accumulator.delivery import Delivery
-from aioproducer.producer.accumulator.produce_result import ABORTED, FAILED, SUCCEEDED, ProduceResult
 from aioproducer.producer.bulk.tally import BulkTally
+from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ABORTED, FAILED, SUCCEEDED, ProduceResult
 from tests.producer.simulations.standing_loop import Loop, failure
 
 PARTITIONS = 3

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from tests.producer.simulations.rules_simulation import NODES, TOPICS, WINDOWS, Place, RulesSimulation
 
 PLACES = [(topic, number) for topic, partitions in TOPICS.items() for number in range(partitions)]

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors.error_code import ErrorCode
 from tests.producer.simulations.rules_simulation import NODES, WINDOWS, Place, RulesSimulation
 
 PLACES = [("t", 0), ("t", 1)]

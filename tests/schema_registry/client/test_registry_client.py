@@ -17,7 +17,7 @@ from aioproducer.schema_registry import (
     SchemaReference,
     SchemaRegistryClient,
 )
-from aioproducer.schema_registry.registry_client import CACHED
+from aioproducer.schema_registry.client.registry_client import CACHED
 from tests.support.schema_registry.fake_registry import Answer, FakeRegistry
 
 INT, LONG = Schema('"int"'), Schema('"long"')

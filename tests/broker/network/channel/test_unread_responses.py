@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker.network import unread_responses
-from aioproducer.broker.network.unread_responses import UnreadResponses
+from aioproducer.broker.network.channel import unread_responses
+from aioproducer.broker.network.channel.unread_responses import UnreadResponses
 from tests.broker.raw_clients.raw_client import RawClient
 from tests.broker.raw_clients.served import Served, exchange
 
