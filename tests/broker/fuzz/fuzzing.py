@@ -15,9 +15,8 @@ from itertools import cycle
 from random import Random
 from typing import Any
 
-from benchmarks.measured_loop import Held, MeasuredLoop
-
 from aioproducer.broker import EmbeddedCluster
+from benchmarks.stress.measured_loop import Held, MeasuredLoop
 from tests.broker.raw_clients.sasl import CONFIGS as SASL
 
 from .byte_random import ByteRandom, EndOfBytes

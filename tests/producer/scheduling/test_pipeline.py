@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.pipeline_run import AUTO, PACED
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.scheduling.pipeline import PATIENCE, SHORTEST, SOON, Line, Pipeline
-from benchmarks import pipeline_run
+from benchmarks.pipelining import pipeline_run
+from benchmarks.pipelining.pipeline_run import AUTO, PACED
 from tests.producer.simulations.standing_loop import Loop, make_batch
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster

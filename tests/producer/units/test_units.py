@@ -32,6 +32,7 @@ from aioproducer.errors import (
     UnitTooLargeException,
 )
 from aioproducer.producer.producer import core_of
+from aioproducer.producer.sender.sender import Sender
 from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, make_producer
@@ -182,12 +183,13 @@ async def test_a_fenced_producer_fails_all_units_with_the_truth() -> None:
 async def test_a_unit_that_ends_after_the_producer_has_failed_names_the_cause() -> None:
     async with a_cluster() as cluster, using(cluster) as producer:
         why = InvalidTxnStateException("the transaction took too long")
-        unit = producer.unit()
+        unit, sender = producer.unit(), producer._core.sender
+        assert isinstance(sender, Sender)
 
         async def too_late() -> None:
             async with unit:
                 await unit.send("t", b"late", partition=0)
-                producer._core.sender.fail(why)
+                sender.fail(why)
 
         with pytest.raises(IllegalStateException, match="has failed: the transaction took too long") as failed:
             await too_late()
