@@ -31,7 +31,7 @@ from aioproducer.errors import (
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.client_lifecycle import ClientLifecycle
-from aioproducer.net.cluster import NO_TOPIC_ID, Node
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Node
 from aioproducer.net.retrying_client import RetryingConfig
 from aioproducer.protocol.messages.fetch import (
     FetchPartition,

@@ -11,9 +11,7 @@ security/                TLS and authentication of connections
 connection/              one TCP connection, and the requests under way on it
 addresses.py             bootstrap.servers
 host_addresses.py        name resolution
-cluster.py               a snapshot of the cluster's metadata
-metadata.py              when to request metadata, and what an answer changes
-cluster_changes.py       wakes tasks that wait for a change of the cluster
+metadata/                a snapshot of the cluster, and what changes it: a moved leader, an answer to a request
 coordinators.py          the coordinators of groups and of transactional ids
 retrying_client.py       retries the calls of the admin client and the reader
 client_lifecycle.py      the start and end of these two

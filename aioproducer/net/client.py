@@ -25,12 +25,12 @@ from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
-from aioproducer.net.cluster import Cluster, Node
-from aioproducer.net.cluster_changes import ClusterChanges
 from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
-from aioproducer.net.metadata import Metadata
+from aioproducer.net.metadata.cluster import Cluster, Node
+from aioproducer.net.metadata.cluster_changes import ClusterChanges
+from aioproducer.net.metadata.metadata import Metadata
 from aioproducer.net.security.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse

@@ -8,7 +8,7 @@ from aioproducer.errors import UnsupportedVersionException, error_for, with_advi
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import Node
+from aioproducer.net.metadata.cluster import Node
 from aioproducer.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,

@@ -20,8 +20,8 @@ from aioproducer.errors import (
     with_advice,
 )
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import Cluster, TopicMetadata
 from aioproducer.net.coordinators import Coordinators
+from aioproducer.net.metadata.cluster import Cluster, TopicMetadata
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.backoff import ExponentialBackoff
 

@@ -11,7 +11,9 @@ core.py            what a started producer consists of
 admission/, parking/   records that cannot simply be appended
 bulk/              many records in one call
 hooks/             the user's interceptors, serializers and partitioner
-accumulator/       records become batches
+accumulator/       records become batches, and wait in their partition's queue
+idempotence/       sequences and epochs: the order of batches, and what answers prove
+batches/           one batch, its memory and its parts
 delivery/          the outcome of a batch, and the handle on it that each record has
 scheduling/        which partitions may send now
 exchange/          one request, its answer, and what that means for its batches

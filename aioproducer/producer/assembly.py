@@ -15,23 +15,23 @@ from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import KafkaError
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
-from aioproducer.producer.accumulator.buffer_pool import BufferPool
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.accumulator.sequences import ProducerIds
 from aioproducer.producer.admission.admission import Admission
 from aioproducer.producer.admission.record_entry import RecordEntry
 from aioproducer.producer.admission.serializer_lane import SerializerLane
+from aioproducer.producer.batches.buffer_pool import BufferPool
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.core import ProducerCore
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.exchange.sealer import Sealer, thread_bytes_of
 from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.broker_availability import NodeLatencies
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows

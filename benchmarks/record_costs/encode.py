@@ -15,11 +15,11 @@ from random import Random
 from statistics import median
 from typing import Any, Final
 
-from aioproducer.producer.accumulator.buffer_pool import BufferPool
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.batches.buffer_pool import BufferPool
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.bulk.columns import Columns
 from aioproducer.producer.bulk.table_columns import TableColumns
 from aioproducer.producer.bulk.tally import BulkTally

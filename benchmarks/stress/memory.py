@@ -21,9 +21,9 @@ from aioproducer import Delivery, KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.faults.faults import Faults, ReceivedRequest, RequestFault
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.accumulator.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
-from aioproducer.producer.accumulator.producer_batch import BATCH_COST, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.batches.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
+from aioproducer.producer.batches.producer_batch import BATCH_COST, ProducerBatch
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 
 GROUP = "producer-partition-metrics"

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT
+from aioproducer.producer.batches.producer_batch import NO_LIMIT
 
 DOUBTED_AFTER: Final = 600.0
 """Seconds after which a refusal is forgotten, because the limit may have been raised; then one more batch is split."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import final
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 
 
 @final

@@ -8,10 +8,10 @@ from typing import final
 
 from mypy_extensions import i64
 
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import PartitionSequences
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.diagnosis.value_history import ValueHistory
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 
 
 @final

@@ -20,13 +20,13 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.producer.accumulator.batch_limits import BatchLimits
-from aioproducer.producer.accumulator.buffer_pool import BufferPool
 from aioproducer.producer.accumulator.built_in_partitioner import BuiltInPartitioner, Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.murmur2 import partition_for_key
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import BATCH_COST, NO_LIMIT, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.accumulator.wall_clock import now_ms
+from aioproducer.producer.batches.buffer_pool import BufferPool
+from aioproducer.producer.batches.producer_batch import BATCH_COST, NO_LIMIT, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import Hooks, Loop, ProduceResult
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD

@@ -11,8 +11,8 @@ from mypy_extensions import i64
 from aioproducer.producer.accumulator.built_in_partitioner import BuiltInPartitioner
 from aioproducer.producer.accumulator.murmur2 import partition_for_key, partition_for_key_of
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.bulk.tally import BulkTally
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, ByteColumn, Column, NumberColumn, RecordColumns

@@ -7,7 +7,6 @@
     produce_request.py   batches as the bytes of a request
     produce_exchange.py  sends it, and reads the answer
     completion.py        the error table
-    split.py             a batch in parts
     batch_completer.py   the end of batches
 
 No module here imports asyncio.

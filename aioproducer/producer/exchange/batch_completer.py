@@ -17,9 +17,9 @@ from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.accumulator.sequences import PartitionSequences
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.split import cuts, split, target_size
 from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.ledger import Ledger, duration, in_words
@@ -34,7 +34,7 @@ from aioproducer.producer.exchange.completion import (
     decide,
 )
 from aioproducer.producer.exchange.sealer import Sealer
-from aioproducer.producer.exchange.split import cuts, split, target_size
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.drain import Drained
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD

@@ -10,9 +10,9 @@ from typing import Final
 
 from aioproducer.errors import error_class
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import PartitionSequences
-from aioproducer.producer.exchange.split import may_split
+from aioproducer.producer.batches.producer_batch import ProducerBatch
+from aioproducer.producer.batches.split import may_split
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 
 
 class Action(Enum):

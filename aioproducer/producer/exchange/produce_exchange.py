@@ -14,11 +14,11 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import Node
 from aioproducer.net.connection.in_flight_request import InFlightRequest
+from aioproducer.net.metadata.cluster import Node
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.exchange.produce_request import match_answers, request_start, write_request
 from aioproducer.producer.exchange.sealer import Sealer

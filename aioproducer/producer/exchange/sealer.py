@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.records.compression import CompressionType, compress, decompress, millisecond_of_work
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
 

@@ -30,8 +30,8 @@ from aioproducer.errors import (
     TimeoutException,
 )
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.accumulator.buffer_pool import BufferPool
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.batches.buffer_pool import BufferPool
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.producer.diagnosis.failure_log import FailureLog

@@ -8,8 +8,8 @@ from typing import final
 from mypy_extensions import i64
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.scheduling.line_limit import LineLimit
 from aioproducer.producer.scheduling.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.scheduling.wait_history import READY, SLOW_LINE, note_wait

@@ -12,7 +12,7 @@ from enum import Enum
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.metrics.window_metrics import WindowMetrics
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.sequences import WINDOW
+from aioproducer.producer.idempotence.sequences import WINDOW
 
 KIP_1269_VERSION = 14
 """The version of Produce from which on brokers announce the window."""

@@ -16,7 +16,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT
+from aioproducer.producer.batches.producer_batch import NO_LIMIT
 
 SPARE: Final = 4
 """The safety factor on the capacity that an answer suggests: the line may have other traffic later."""

@@ -9,7 +9,7 @@ from typing import final
 from mypy_extensions import i64
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.scheduling.deadlines import DeadlineHeap
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import ReadySet

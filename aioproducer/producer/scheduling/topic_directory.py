@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.scheduling.wait_history import note_leader

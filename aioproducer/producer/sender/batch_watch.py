@@ -8,7 +8,7 @@ from typing import Final, final
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.produce_result import Loop
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.timing.time_slice import TimeSlice

@@ -8,7 +8,7 @@ from aioproducer.errors import AuthenticationException
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import Cluster
+from aioproducer.net.metadata.cluster import Cluster
 from aioproducer.producer.delivery.produce_result import Loop
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.produce_result import Loop
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.parking.parking_lot import ParkingLot

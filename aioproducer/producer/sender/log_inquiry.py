@@ -24,10 +24,10 @@ from aioproducer.errors import (
     error_for,
 )
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import NO_TOPIC_ID
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.scheduling.readiness import NO_LEADER
 from aioproducer.protocol.messages.describe_producers import (
     DescribeProducersRequest,

@@ -14,8 +14,8 @@ from aioproducer.errors import (
 )
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import TopicMetadata
-from aioproducer.net.metadata import FINAL_ERRORS
+from aioproducer.net.metadata.cluster import TopicMetadata
+from aioproducer.net.metadata.metadata import FINAL_ERRORS
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.obstacles import no_metadata

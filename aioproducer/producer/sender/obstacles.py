@@ -13,12 +13,12 @@ from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
-from aioproducer.producer.accumulator.sequences import WINDOW
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle, counted
 from aioproducer.producer.diagnosis.ledger import Ledger, duration, in_words
 from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.idempotence.sequences import WINDOW
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot, serializer_at_work
 from aioproducer.producer.scheduling.in_flight_windows import KIP_1269_VERSION, WindowSource

@@ -11,7 +11,7 @@ from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import AuthenticationException, AuthorizationException, KafkaError, error_for, with_advice
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import KafkaClient
-from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.backoff import ExponentialBackoff

@@ -14,7 +14,7 @@ from aioproducer.errors import IllegalStateException, KafkaError
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.wait_all import all_ended
 from aioproducer.producer.diagnosis.explanation import Explanation
 from aioproducer.producer.diagnosis.failure_log import FailureLog

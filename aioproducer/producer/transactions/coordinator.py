@@ -12,7 +12,7 @@ from aioproducer.errors import KafkaError, error_for, with_advice
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.coordinators import GROUP, TRANSACTION, Coordinators
-from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.transactions.consequences import (
     PARTS,
     Consequence,

@@ -18,7 +18,8 @@ from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import ApiException, KafkaError, TransactionAbortableException
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES, PARTS, may_arrive_late, named, not_aborted
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.producer.transactions.offsets import Offsets, TransactionOffsets

@@ -22,11 +22,11 @@ from aioproducer.errors import (
 from aioproducer.metrics import MetricName, MetricsSnapshot
 from aioproducer.metrics.metric_name import PRODUCER_GROUP
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.admission.admission import Admission
 from aioproducer.producer.admission.record_entry import RecordEntry
 from aioproducer.producer.admission.serializer_lane import SerializerLane
 from aioproducer.producer.assembly import make_accumulator
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.core import ProducerCore
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import FORWARDED, WHOLE, ProduceResult

@@ -12,8 +12,8 @@ from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutExcept
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.wait_all import all_ended
 from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle
 from aioproducer.producer.diagnosis.failure_log import FailureLog

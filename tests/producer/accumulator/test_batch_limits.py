@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.batch_limits import DOUBTED_AFTER, BatchLimits
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT
+from aioproducer.producer.batches.producer_batch import NO_LIMIT
 
 
 def test_a_topic_has_no_batch_limit_at_first() -> None:

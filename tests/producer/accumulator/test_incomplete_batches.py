@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from tests.producer.simulations.standing_loop import Loop, make_batch
 
 QUEUES = [PartitionQueue("t", partition, None) for partition in range(3)]

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.batches.producer_batch import ProducerBatch
+from aioproducer.producer.idempotence.producer_ids import ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from tests.producer.simulations.standing_loop import Loop, make_batch
 
 

@@ -17,8 +17,8 @@ from aioproducer.errors import (
 )
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.murmur2 import partition_for_key
-from aioproducer.producer.accumulator.producer_batch import AHEAD, BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.batches.producer_batch import AHEAD, BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.delivery.produce_result import HEADER_COST, INTERCEPTED_COST
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header

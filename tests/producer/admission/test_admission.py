@@ -18,8 +18,8 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.batches.split import split
 from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.exchange.split import split
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from tests.producer.parking.test_parking_lot import Parking

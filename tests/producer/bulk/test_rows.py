@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.bulk.rows import Rows
 from aioproducer.producer.bulk.tally import BulkTally
 from tests.producer.simulations.standing_loop import Accumulation

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.producer.accumulator.producer_batch import BATCH_COST
+from aioproducer.producer.batches.producer_batch import BATCH_COST
 from aioproducer.producer.parking.parked_record import PARKED_COST
 from benchmarks.stress.memory import MIB, SENDERS, batch_cost, hold, parked_cost
 

@@ -17,7 +17,7 @@ from aioproducer.errors import (
 )
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import FORWARDED
 from aioproducer.records.compression import CompressionType

@@ -4,9 +4,10 @@ import pytest
 
 from aioproducer.errors import error_class
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.exchange.completion import APPENDED, MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from tests.producer.simulations.standing_loop import Loop, make_batch
 
 RETRIED = {

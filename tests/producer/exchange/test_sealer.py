@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import read_batches

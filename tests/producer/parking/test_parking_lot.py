@@ -22,7 +22,7 @@ from aioproducer.errors import (
     TopicAuthorizationException,
 )
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.accumulator.producer_batch import BATCH_COST, OPEN_RECORD_COST
+from aioproducer.producer.batches.producer_batch import BATCH_COST, OPEN_RECORD_COST
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord

@@ -402,7 +402,7 @@ INTERPRETED = (
     "aioproducer.producer.exchange.batch_completer",
     "aioproducer.producer.scheduling.drain",
     "aioproducer.producer.scheduling.readiness",
-    "aioproducer.producer.accumulator.sequences",
+    "aioproducer.producer.idempotence.sequences",
     "aioproducer.producer.exchange.produce_exchange",
     "aioproducer.producer.exchange.produce_request",
     "aioproducer.producer.exchange.completion",
@@ -426,8 +426,8 @@ INTERPRETED = (
     "aioproducer.net.connection.in_flight_request",
     "aioproducer.net.broker_link",
     "aioproducer.net.link_task",
-    "aioproducer.net.metadata",
-    "aioproducer.net.cluster_changes",
+    "aioproducer.net.metadata.metadata",
+    "aioproducer.net.metadata.cluster_changes",
 )
 
 

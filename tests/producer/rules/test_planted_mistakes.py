@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from aioproducer.producer.accumulator import sequences
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch
+from aioproducer.producer.batches.producer_batch import ProducerBatch, increment_sequence
+from aioproducer.producer.idempotence import sequences
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from tests.producer.simulations.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
@@ -28,8 +29,9 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def a_number_left_out(patch: pytest.MonkeyPatch) -> None:
-    right = sequences.increment_sequence
-    patch.setattr(sequences, "increment_sequence", lambda sequence, by: right(sequence, by + (sequence > 2)))
+    patch.setattr(
+        sequences, "increment_sequence", lambda sequence, by: increment_sequence(sequence, by + (sequence > 2))
+    )
 
 
 def a_gap_is_overlooked(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.simulations.standing_loop import sequences_of

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT
+from aioproducer.producer.batches.producer_batch import NO_LIMIT
 from aioproducer.producer.scheduling.line_limit import LineLimit, LineLimits
 
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.pipeline import PATIENCE, SHORTEST, SOON, Line, Pipeline
 from benchmarks.pipelining import pipeline_run
 from benchmarks.pipelining.pipeline_run import AUTO, PACED

@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet, why_waiting
 from tests.producer.simulations.standing_loop import Loop, make_batch
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.scheduling.pipeline import Pipeline

@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 
 from aioproducer.net.addresses import Address
-from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
-from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.scheduling.topic_directory import STEP, TopicDirectory

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aioproducer.errors import DeliveryError, Outcome, TimeoutException
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.sender.log_inquiry import is_in_log
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import ProducerState

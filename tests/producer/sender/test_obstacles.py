@@ -23,8 +23,9 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.broker_link import LinkState
 from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.scheduling.line_limit import LineLimits
 from aioproducer.producer.scheduling.pipeline import Pipeline

@@ -11,7 +11,7 @@ import pytest
 from aioproducer.configs.producer_config import producer_config
 from aioproducer.errors import ClusterAuthorizationException, InvalidRequestException, KafkaError, NetworkException
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.tasks.supervisor import Supervisor

@@ -18,11 +18,12 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import KNOWN_FOR, PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.sealer import Sealer
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import KNOWN_FOR, PartitionSequences
 from aioproducer.producer.scheduling.deadlines import DeadlineHeap
 from aioproducer.producer.scheduling.drain import Drained, drain
 from aioproducer.producer.scheduling.readiness import ReadySet

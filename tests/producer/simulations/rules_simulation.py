@@ -16,15 +16,16 @@ from aioproducer.errors import KafkaError, Outcome
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
-from aioproducer.net.cluster import Cluster, Node, TopicMetadata
+from aioproducer.net.metadata.cluster import Cluster, Node, TopicMetadata
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import KNOWN_FOR, WINDOW, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.sealer import Sealer
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import KNOWN_FOR, WINDOW
 from aioproducer.producer.scheduling.drain import Drained, drain
 from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.producer.scheduling.pipeline import Pipeline

@@ -9,16 +9,16 @@ from typing import Any
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
-from aioproducer.producer.accumulator.sequences import PartitionSequences
+from aioproducer.producer.batches.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.parking.parking_lot import ParkingLot
 
 NOW_MS = 1_700_000_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from aioproducer.errors import KafkaError, TransactionAbortedException
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch
+from aioproducer.producer.batches.producer_batch import ProducerBatch
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.transactions.state import TransactionState, check_transition
 
 from . import broker_model

@@ -12,7 +12,7 @@ import pytest
 from aioproducer.configs.producer_config import producer_config
 from aioproducer.errors import KafkaError, NetworkException, ProducerFencedException
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.end_txn import EndTxnResponse

@@ -14,20 +14,22 @@ from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection.connection import Connection
 from aioproducer.net.link_task import LinkTask
-from aioproducer.producer.accumulator import producer_batch, sequences
 from aioproducer.producer.accumulator.batch_limits import BatchLimits
-from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.accumulator.sequences import WINDOW, PartitionSequences, ProducerIds
+from aioproducer.producer.batches import producer_batch
+from aioproducer.producer.batches.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.split import split
 from aioproducer.producer.exchange import batch_completer, completion, produce_exchange
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.exchange.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.exchange.produce_request import match_answers
 from aioproducer.producer.exchange.sealer import Sealer
-from aioproducer.producer.exchange.split import split
 from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.idempotence import sequences
+from aioproducer.producer.idempotence.producer_ids import ProducerIds
+from aioproducer.producer.idempotence.sequences import WINDOW, PartitionSequences
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.line_limit import LineLimit
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory

@@ -12,7 +12,8 @@ import pytest
 
 from aioproducer.errors import InvalidTxnStateException, ProducerFencedException
 from aioproducer.net.coordinators import Coordinators
-from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator

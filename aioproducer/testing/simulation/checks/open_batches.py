@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aioproducer.producer.accumulator.producer_batch import AHEAD, OPEN_RECORD_COST
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.batches.producer_batch import AHEAD, OPEN_RECORD_COST
 from aioproducer.producer.producer import KafkaProducer, core_of
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.testing.simulation.checks.violations import Violations

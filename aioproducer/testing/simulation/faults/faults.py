@@ -13,7 +13,7 @@ from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, Rec
 from aioproducer.broker.log.producer_state import MAX_SEQUENCE
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.accumulator.sequences import MAX_EPOCH
+from aioproducer.producer.idempotence.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import DescribeProducersResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

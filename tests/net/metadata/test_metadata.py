@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
-from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node
-from aioproducer.net.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, STEP, Metadata
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node
+from aioproducer.net.metadata.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, STEP, Metadata
 from aioproducer.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,

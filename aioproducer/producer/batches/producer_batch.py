@@ -14,7 +14,7 @@ from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.errors.printable import printable
-from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.batches.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.delivery.record_sizes import key_size_at, timestamp_delta_at, value_size_at
@@ -35,6 +35,11 @@ AHEAD: Final = 4
 
 NO_LIMIT: Final = 2**63 - 1
 """More bytes than any batch or request can have."""
+
+
+def increment_sequence(sequence: int, by: int) -> int:
+    """Sequences are 31-bit: after 2³¹-1 comes 0."""
+    return (sequence + by) & 0x7FFFFFFF
 
 
 @final

@@ -12,9 +12,8 @@ from typing import Final
 from mypy_extensions import i64
 
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.accumulator.buffer_pool import BatchBuffer
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import increment_sequence
+from aioproducer.producer.batches.buffer_pool import BatchBuffer
+from aioproducer.producer.batches.producer_batch import ProducerBatch, increment_sequence
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.delivery.record_sizes import timestamp_delta_at
 from aioproducer.records.written_records import WrittenRecords

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
 
 from aioproducer.errors import IllegalStateException
-from aioproducer.producer.accumulator.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
+from aioproducer.producer.batches.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
 
 
 class PoolMachine(RuleBasedStateMachine):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from aioproducer.errors import SaslAuthenticationException
-from aioproducer.net.cluster_changes import ClusterChanges
+from aioproducer.net.metadata.cluster_changes import ClusterChanges
 
 
 async def waiting(changes: ClusterChanges, *node_ids: int | None) -> list[asyncio.Task[None]]:

@@ -24,12 +24,12 @@ Rules only: no asyncio, no clock.
 
 from __future__ import annotations
 
-import math
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from mypy_extensions import i64
 
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import ProducerBatch, increment_sequence
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 
 MAX_EPOCH = 2**15 - 1
 WINDOW = 5
@@ -50,44 +50,6 @@ _NEW: Final = 2**62
 
 _NOWHERE: Final = 2**62
 """The place of no batch."""
-
-
-class ProducerIdAndEpoch(NamedTuple):
-    """The identity that InitProducerId assigns."""
-
-    producer_id: int
-    epoch: int
-
-
-def increment_sequence(sequence: int, by: int) -> int:
-    """Sequences are 31-bit: after 2³¹-1 comes 0."""
-    return (sequence + by) & 0x7FFFFFFF
-
-
-class ProducerIds:
-    """The identity from the last InitProducerId; ``None`` while there is no usable one."""
-
-    def __init__(self, *, transactional: bool = False, patience: float = math.inf) -> None:
-        self.current: ProducerIdAndEpoch | None = None
-        self.patience = patience
-        """The age in seconds up to which a batch of old records waits for the attempts to send earlier batches."""
-        self.transactional = transactional
-        """The coordinator assigns the epochs, one for all partitions."""
-        self.transaction = 0
-        """The number of the open transaction, or of the last one."""
-        self.in_doubt = False
-        """Sequences under the present epoch are in doubt: a transaction of the first protocol needs another one."""
-
-    def given(self, identity: ProducerIdAndEpoch) -> None:
-        self.current = identity
-        self.in_doubt = False
-
-    def used_up(self, identity: ProducerIdAndEpoch) -> None:
-        """A partition has no epochs left under this producer id: another id is needed."""
-        if self.transactional:
-            return
-        if self.current is not None and self.current.producer_id == identity.producer_id:
-            self.current = None
 
 
 @final

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
-from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
 from aioproducer.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,

@@ -18,10 +18,10 @@ from aioproducer.errors import (
     TimeoutException,
 )
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.split import MOST_CUTS, cuts, may_split, split, target_size
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
-from aioproducer.producer.exchange.split import MOST_CUTS, cuts, may_split, split, target_size
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header

@@ -4,18 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.accumulator.producer_batch import ProducerBatch
-from aioproducer.producer.accumulator.sequences import (
+from aioproducer.producer.batches.producer_batch import ProducerBatch, increment_sequence
+from aioproducer.producer.batches.split import split
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.sequences import (
     KNOWN_FOR,
     MAX_EPOCH,
     REMEMBERED_MS,
     WINDOW,
     PartitionSequences,
-    ProducerIdAndEpoch,
-    ProducerIds,
-    increment_sequence,
 )
-from aioproducer.producer.exchange.split import split
 from tests.producer.simulations.standing_loop import Loop, make_batch
 
 

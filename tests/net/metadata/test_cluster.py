@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from aioproducer.errors import LeaderNotAvailableException, UnknownTopicOrPartitionException
-from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.types import PartitionInfo
 
 
