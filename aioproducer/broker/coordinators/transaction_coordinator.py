@@ -16,6 +16,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from aioproducer.broker.coordinators.expiry import is_expired
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
@@ -46,7 +47,10 @@ class TransactionCoordinator:
     """All transactional ids of the cluster. Methods raise the exception whose code Kafka answers."""
 
     markers_at_once = 500
-    """How many markers one turn of the event loop writes: some 2 ms."""
+    """How many markers one turn of the event loop writes at most: some 2 ms."""
+
+    few_markers = 50
+    """So many are written with the decision in any case: a transaction in few partitions is completed at once."""
 
     def __init__(
         self, state: ClusterState, offsets: GroupOffsets, clock: Clock, journal: ClusterJournal = IN_MEMORY
@@ -251,7 +255,7 @@ class TransactionCoordinator:
                 self._schedule()
 
     def _schedule(self) -> None:
-        asyncio.get_running_loop().call_soon(self._continue)
+        self._journal.when_room(partial(asyncio.get_running_loop().call_soon, self._continue))
 
     def _continue(self) -> None:
         if not self._finishing:
@@ -271,11 +275,17 @@ class TransactionCoordinator:
         """Completes a prepared transaction; yields when other work may be done first."""
         committed = metadata.state is TransactionState.PREPARE_COMMIT
         partitions = tuple(metadata.partitions)
-        for begin in range(0, len(partitions), self.markers_at_once):
-            if begin:
+        written, least = 0, self.few_markers
+        while written < len(partitions):
+            if written:
                 yield
-            part = partitions[begin : begin + self.markers_at_once]
+                least = 1
+            at_once = self.markers_at_once
+            if not restarted:
+                at_once = min(at_once, max(least, self._journal.room))
+            part = partitions[written : written + at_once]
             self._write_markers(part, metadata.marked, committed, restarted=restarted)
+            written += len(part)
         yield from self.offsets.ending(metadata.marked[0], committed=committed)
         metadata.complete()
         self._changed(metadata)
