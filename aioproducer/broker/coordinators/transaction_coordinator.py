@@ -20,6 +20,7 @@ from functools import partial
 
 from aioproducer.broker.coordinators.expiry import is_expired
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
+from aioproducer.broker.coordinators.timers import Timers
 from aioproducer.broker.log.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from aioproducer.broker.state.cluster_journal import IN_MEMORY, ClusterJournal, Decision
 from aioproducer.broker.state.cluster_state import ClusterState
@@ -60,7 +61,7 @@ class TransactionCoordinator:
         self._clock = clock
         self.offsets = offsets
         self._transactions: dict[str, TransactionMetadata] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: Timers[str] = Timers(clock)
         self._finishing: deque[tuple[TransactionMetadata, Iterator[None]]] = deque()
         """Prepared transactions, and the steps that write their markers. They take turns."""
 
@@ -73,9 +74,7 @@ class TransactionCoordinator:
 
     def close(self) -> None:
         """Cancels the time-outs of all transactions. Those that are prepared are finished after a restart."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self._timers.close()
         self._finishing.clear()
 
     def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
@@ -213,9 +212,7 @@ class TransactionCoordinator:
         return True
 
     def _start_timer(self, metadata: TransactionMetadata, left_ms: int) -> None:
-        self._timers[metadata.transactional_id] = asyncio.get_running_loop().call_later(
-            left_ms / 1000, self._timed_out, metadata
-        )
+        self._timers.start(metadata.transactional_id, left_ms, partial(self._timed_out, metadata))
 
     def _timed_out(self, metadata: TransactionMetadata) -> None:
         log.info(
@@ -242,9 +239,7 @@ class TransactionCoordinator:
 
     def _end(self, metadata: TransactionMetadata, marked: Identity, *, committed: bool) -> None:
         """Decides the end of the open transaction, and finishes it: now, or in turns of the loop if it is large."""
-        timer = self._timers.pop(metadata.transactional_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._timers.stop(metadata.transactional_id)
         metadata.prepare(marked, committed=committed)
         steps = self._finish(metadata)
         next(steps, None)

@@ -279,6 +279,7 @@ class CrashMachine(RuleBasedStateMachine):
         """The producer has waited until it may go on."""
         metadata = self.coordinator.transaction(producer)
         while metadata is not None and metadata.is_prepared:
+            assert self.coordinator._finishing, "a transaction is prepared, and its markers are not being written"
             self.coordinator._continue()
         return metadata
 

@@ -17,7 +17,7 @@ from aioproducer.broker.storage.commit import Commit, Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.frames import Key, Value
-from aioproducer.broker.storage.journal import JournalCopy, JournalWrite, MetadataJournal
+from aioproducer.broker.storage.journal import JournalCopy, JournalWrite
 from aioproducer.broker.storage.repair import Cut
 from aioproducer.errors import KafkaError
 from tests.broker.storage.crash_machine import CrashMachine
@@ -130,12 +130,6 @@ def the_decision_is_not_kept_with_the_first_markers(patch: pytest.MonkeyPatch) -
             right(self, metadata)
 
     patch.setattr(TransactionCoordinator, "_changed", changed)
-
-
-@planted
-def a_decision_is_forgotten_before_all_its_markers_are_written(patch: pytest.MonkeyPatch) -> None:
-    right = MetadataJournal.take
-    patch.setattr(MetadataJournal, "take", lambda self, covered: right(self, 2**31))
 
 
 @planted
