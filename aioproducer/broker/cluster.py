@@ -131,7 +131,7 @@ class EmbeddedCluster(ClusterContents):
         self._storage = (
             None if data_dir is None else Storage(OsFiles(Path(data_dir)), self._failure.happen, recover=recover)
         )
-        journal = IN_MEMORY if self._storage is None else self._storage.journal
+        self._journal = journal = IN_MEMORY if self._storage is None else self._storage.journal
         state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
         state.on_topic_deleted.append(offsets.topic_deleted)
@@ -312,7 +312,7 @@ class EmbeddedCluster(ClusterContents):
             self._groups,
             Purgatories(self._clock, self._state.config, on_fatal),
             threads,
-            LongWork(self._clock, threads),
+            LongWork(self._clock, threads, self._journal),
             RequestOrder(),
             BatchScanner(threads),
             ResponseMemory(),

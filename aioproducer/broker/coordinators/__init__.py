@@ -10,5 +10,6 @@ classic_group.py       one group: its members, their protocol and their assignme
 group_memory.py        how much memory members may take
 group_offsets.py       the committed offsets of groups
 transaction_coordinator.py   who may write under a transactional id, and how its transaction ends
+timers.py              timers of members, groups and transactions, called back in slices
 expiry.py              when groups, offsets and transactional ids expire
 """

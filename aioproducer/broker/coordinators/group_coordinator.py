@@ -11,7 +11,6 @@ was empty waits that long once, however many members come meanwhile.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 from uuid import uuid4
@@ -21,6 +20,7 @@ from aioproducer.broker.coordinators.classic_group import ClassicGroup, GroupSta
 from aioproducer.broker.coordinators.expiry import expired_offsets
 from aioproducer.broker.coordinators.group_memory import OF_MEMBER, GroupMemory
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
+from aioproducer.broker.coordinators.timers import Timers
 from aioproducer.errors import (
     ApiException,
     GroupIdNotFoundException,
@@ -59,13 +59,11 @@ class GroupCoordinator:
         self._pending: dict[str, set[str]] = {}
         self._joins: dict[str, Answer] = {}
         self._syncs: dict[str, Answer] = {}
-        self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        self._timers: Timers[tuple[str, str]] = Timers(clock)
 
     def close(self) -> None:
-        """Cancels all timers."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        """Stops all timers."""
+        self._timers.close()
 
     # queries
 
@@ -383,19 +381,10 @@ class GroupCoordinator:
 
     def _start(self, group: ClassicGroup, what: str, delay_ms: int, then: Callable[[], None]) -> None:
         """Starts the timer of ``what``: a member's id, or empty for the group's rebalance."""
-        self._stop(group, what)
-        key = group.group_id, what
-
-        def over() -> None:
-            del self._timers[key]
-            then()
-
-        self._timers[key] = asyncio.get_running_loop().call_later(delay_ms / 1000, over)
+        self._timers.start((group.group_id, what), delay_ms, then)
 
     def _stop(self, group: ClassicGroup, what: str) -> None:
-        timer = self._timers.pop((group.group_id, what), None)
-        if timer is not None:
-            timer.cancel()
+        self._timers.stop((group.group_id, what))
 
 
 def _ignore(group: ClassicGroup | None, member: Member | None, code: ErrorCode) -> None:

@@ -16,9 +16,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from aioproducer.broker.coordinators.expiry import is_expired
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
+from aioproducer.broker.coordinators.timers import Timers
 from aioproducer.broker.log.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from aioproducer.broker.state.cluster_journal import IN_MEMORY, ClusterJournal, Decision
 from aioproducer.broker.state.cluster_state import ClusterState
@@ -46,7 +48,10 @@ class TransactionCoordinator:
     """All transactional ids of the cluster. Methods raise the exception whose code Kafka answers."""
 
     markers_at_once = 500
-    """How many markers one turn of the event loop writes: some 2 ms."""
+    """How many markers one turn of the event loop writes at most: some 2 ms."""
+
+    few_markers = 50
+    """So many are written with the decision in any case: a transaction in few partitions is completed at once."""
 
     def __init__(
         self, state: ClusterState, offsets: GroupOffsets, clock: Clock, journal: ClusterJournal = IN_MEMORY
@@ -56,7 +61,7 @@ class TransactionCoordinator:
         self._clock = clock
         self.offsets = offsets
         self._transactions: dict[str, TransactionMetadata] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: Timers[str] = Timers(clock)
         self._finishing: deque[tuple[TransactionMetadata, Iterator[None]]] = deque()
         """Prepared transactions, and the steps that write their markers. They take turns."""
 
@@ -69,9 +74,7 @@ class TransactionCoordinator:
 
     def close(self) -> None:
         """Cancels the time-outs of all transactions. Those that are prepared are finished after a restart."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self._timers.close()
         self._finishing.clear()
 
     def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
@@ -209,9 +212,7 @@ class TransactionCoordinator:
         return True
 
     def _start_timer(self, metadata: TransactionMetadata, left_ms: int) -> None:
-        self._timers[metadata.transactional_id] = asyncio.get_running_loop().call_later(
-            left_ms / 1000, self._timed_out, metadata
-        )
+        self._timers.start(metadata.transactional_id, left_ms, partial(self._timed_out, metadata))
 
     def _timed_out(self, metadata: TransactionMetadata) -> None:
         log.info(
@@ -238,9 +239,7 @@ class TransactionCoordinator:
 
     def _end(self, metadata: TransactionMetadata, marked: Identity, *, committed: bool) -> None:
         """Decides the end of the open transaction, and finishes it: now, or in turns of the loop if it is large."""
-        timer = self._timers.pop(metadata.transactional_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._timers.stop(metadata.transactional_id)
         metadata.prepare(marked, committed=committed)
         steps = self._finish(metadata)
         next(steps, None)
@@ -251,7 +250,7 @@ class TransactionCoordinator:
                 self._schedule()
 
     def _schedule(self) -> None:
-        asyncio.get_running_loop().call_soon(self._continue)
+        self._journal.when_room(partial(asyncio.get_running_loop().call_soon, self._continue))
 
     def _continue(self) -> None:
         if not self._finishing:
@@ -271,11 +270,17 @@ class TransactionCoordinator:
         """Completes a prepared transaction; yields when other work may be done first."""
         committed = metadata.state is TransactionState.PREPARE_COMMIT
         partitions = tuple(metadata.partitions)
-        for begin in range(0, len(partitions), self.markers_at_once):
-            if begin:
+        written, least = 0, self.few_markers
+        while written < len(partitions):
+            if written:
                 yield
-            part = partitions[begin : begin + self.markers_at_once]
+                least = 1
+            at_once = self.markers_at_once
+            if not restarted:
+                at_once = min(at_once, max(least, self._journal.room))
+            part = partitions[written : written + at_once]
             self._write_markers(part, metadata.marked, committed, restarted=restarted)
+            written += len(part)
         yield from self.offsets.ending(metadata.marked[0], committed=committed)
         metadata.complete()
         self._changed(metadata)

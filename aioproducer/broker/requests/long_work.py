@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from aioproducer.broker.requests.request import Request
 from aioproducer.protocol.schema import Response
@@ -42,6 +42,17 @@ def finish(steps: Steps[T]) -> T:
             return result
 
 
+class Room(Protocol):
+    """What limits how much changes before the next commit of a data directory."""
+
+    @property
+    def room(self) -> int:
+        """How many more logs may change; 0 means that one should wait."""
+
+    def when_room(self, callback: Callable[[], object]) -> None:
+        """Calls back once there is room, maybe at once."""
+
+
 @dataclass(slots=True)
 class _Work:
     request: Request
@@ -57,12 +68,15 @@ class LongWork:
     slice at most, however long it takes. Those that need still more are parked unless few are that long, because each
     keeps a part of its answer in memory.
 
-    When a client disconnects, its work is dropped unless it is ``needed``. ``threads`` encode the responses.
+    When a client disconnects, its work is dropped unless it is ``needed``: then it changes something, and also waits
+    while there is no ``room`` for more changes. ``threads`` encode the responses.
     """
 
-    def __init__(self, clock: Clock, threads: BackgroundThreads) -> None:
+    def __init__(self, clock: Clock, threads: BackgroundThreads, room: Room) -> None:
         self._now = clock.monotonic
         self._threads = threads
+        self._room = room
+        self._without_room: deque[_Work] = deque()
         self._waiting: deque[_Work] = deque()
         self._parked: deque[_Work] = deque()
         self._longest = 0
@@ -72,7 +86,7 @@ class LongWork:
 
     def __len__(self) -> int:
         """How many requests wait for another slice."""
-        return len(self._waiting) + len(self._parked)
+        return len(self._waiting) + len(self._parked) + len(self._without_room)
 
     def run(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
         """Runs the steps and responds with their result, now or later. If it is None, they have ended the request."""
@@ -108,13 +122,16 @@ class LongWork:
         until = self._now() + seconds
         try:
             next(work.steps)
-            while self._now() < until:
+            while self._now() < until and self._has_room(work):
                 next(work.steps)
         except StopIteration as end:
             if end.value is not None:
                 work.request.respond(end.value)
             return True
         return False
+
+    def _has_room(self, work: _Work) -> bool:
+        return not work.needed or self._room.room > 0
 
     def _schedule(self) -> None:
         if not self._scheduled:
@@ -132,6 +149,8 @@ class LongWork:
         try:
             if work.request.abandoned and not work.needed:
                 work.steps.close()
+            elif not self._has_room(work):
+                is_over = False
             else:
                 is_over = self._advance(work, SLICE)
         finally:
@@ -143,14 +162,29 @@ class LongWork:
                 self._schedule()
 
     def _wait(self, work: _Work) -> None:
-        if not work.is_longest and self._longest >= LONGEST_AT_ONCE:
+        if not self._has_room(work):
+            if work.is_longest:
+                self._over(work)
+            self._without_room.append(work)
+            if len(self._without_room) == 1:
+                self._room.when_room(self._room_again)
+        elif not work.is_longest and self._longest >= LONGEST_AT_ONCE:
             self._parked.append(work)
-            return
-        self._longest += not work.is_longest
-        work.is_longest = True
-        self._waiting.append(work)
+        else:
+            self._longest += not work.is_longest
+            work.is_longest = True
+            self._waiting.append(work)
+
+    def _room_again(self) -> None:
+        works, self._without_room = self._without_room, deque()
+        for work in works:
+            self._wait(work)
+        if self._waiting:
+            self._schedule()
 
     def _over(self, work: _Work) -> None:
+        """It takes no more turns, at least for now."""
         self._longest -= work.is_longest
-        if self._parked and self._longest < LONGEST_AT_ONCE:
+        work.is_longest = False
+        while self._parked and self._longest < LONGEST_AT_ONCE:
             self._wait(self._parked.popleft())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -30,6 +31,16 @@ class Decision(NamedTuple):
 class ClusterJournal:
     """Keeps nothing: the journal of a cluster in memory. Unless a method says otherwise, it is called after the change,
     in the same step of the event loop."""
+
+    @property
+    def room(self) -> int:
+        """How many more logs may change before the next commit begins. Work that changes many waits for room, so that
+        a commit, and with it every answer, takes little time."""
+        return sys.maxsize
+
+    def when_room(self, callback: Callable[[], object]) -> None:
+        """Calls back once there is room, maybe at once."""
+        callback()
 
     def batches(self, topic: str, topic_id: UUID, index: int, config: TopicConfig) -> Batches | None:
         """The store for the log of a new partition; None keeps its batches in memory."""

@@ -22,7 +22,7 @@ deleted · id                       a deleted topic whose directories may not be
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -59,6 +59,13 @@ class ClusterStore(ClusterJournal):
         self._directory.check()
         self._journal.put(key, value)
         self._directory.changed()
+
+    @property
+    def room(self) -> int:
+        return self._directory.room
+
+    def when_room(self, callback: Callable[[], object]) -> None:
+        self._directory.when_room(callback)
 
     # changes
 
@@ -121,7 +128,7 @@ class ClusterStore(ClusterJournal):
     def transaction_decided(self, decision: Decision) -> None:
         self._decisions += 1
         markers = [(topic_id.hex, index, offset) for topic_id, index, offset in decision.markers]
-        self._journal.put_passing(("markers", self._decisions), {**decision._asdict(), "markers": markers})
+        self._directory.put_passing(("markers", self._decisions), {**decision._asdict(), "markers": markers})
         self._directory.changed()
 
     def offsets_committed(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from aioproducer.broker.storage.files import Files, check_size
@@ -12,6 +13,28 @@ from aioproducer.broker.storage.segments.stored_batches import SegmentWrite, Sto
 from aioproducer.records.record_batch import RecordBatch
 
 PARTITION_METADATA = "partition.metadata"
+
+
+class CommitPace:
+    """How many logs a commit should write to so that it takes little time, whatever the disk and the flush policy.
+
+    Every answer waits for the current commit and the next one. A log costs a few milliseconds if it is new and synced,
+    and hardly anything if it is neither.
+    """
+
+    TARGET = 0.01
+    """Seconds that a commit should take at most."""
+    LEAST, MOST = 4, 500
+
+    def __init__(self) -> None:
+        self.logs = min(64, self.MOST)
+
+    def committed(self, logs: int, seconds: float) -> None:
+        """A commit that wrote to so many logs took so long."""
+        if seconds > self.TARGET:
+            self.logs = max(self.LEAST, min(self.logs, logs) // 2)
+        elif logs >= self.logs:
+            self.logs = min(self.MOST, self.logs + self.logs // 4 + 1)
 
 
 @dataclass(slots=True)
@@ -52,7 +75,7 @@ class Commit:
     points: RecoveryPoints
     sync: bool
     changes: int
-    """The number of changes that were counted when the commit was made."""
+    """The changes up to this number are on disk after the commit. Some later ones may be there, too."""
     journal: JournalWrite | None
     journal_point: Key
     passing: list[Key]
@@ -63,9 +86,16 @@ class Commit:
     logs: list[tuple[StoredBatches, list[SegmentWrite]]]
     removals: list[str]
     journal_size: int = 0
+    seconds: float = 0.0
+    """How long :meth:`run` took."""
 
     def run(self) -> None:
         """Writes and syncs. Raises OSError; which part of the commit is on disk is then unknown."""
+        began = time.monotonic()
+        self._run()
+        self.seconds = time.monotonic() - began
+
+    def _run(self) -> None:
         files, unsynced = self.files, self.unsynced
         if self.journal is not None:
             self.journal_size = self.journal.run(files, sync=self.sync)

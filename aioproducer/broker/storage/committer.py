@@ -100,7 +100,7 @@ class Committer:
         if self._running is not None or directory.failure is not None:
             return
         commit = directory.begin(sync=self._policy is FlushPolicy.ALWAYS or self._sync_due)
-        self._sync_due = False
+        self._sync_due &= commit.changes < directory.changes  # the next commit has the rest
         self._run(commit.run, partial(self._ended, commit))
 
     def _run(self, write: Callable[[], None], then: Callable[[OSError | None], None]) -> None:

@@ -6,6 +6,7 @@ import base64
 import logging
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,9 +14,9 @@ from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.log.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log.producer_state import ProducerStateManager
 from aioproducer.broker.storage.clean_shutdown import read_clean_shutdown, remove_clean_shutdown
-from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, Unsynced
+from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, CommitPace, Unsynced
 from aioproducer.broker.storage.files import LOCK_FILE, Files
-from aioproducer.broker.storage.frames import Key
+from aioproducer.broker.storage.frames import Key, Value
 from aioproducer.broker.storage.journal import GENERATION, JOURNAL, MetadataJournal
 from aioproducer.broker.storage.recovery_points import RECOVERY_POINTS, RecoveryPoints
 from aioproducer.broker.storage.repair import DAMAGED, TORN, Keep, Remove, Repair, Restore, damaged
@@ -41,6 +42,10 @@ class DataDirectory:
     ``on_change`` is called when there is something to commit, ``on_failure`` after the first error.
     """
 
+    logs_at_once = CommitPace.MOST
+    """How many logs one commit writes to: the event loop prepares and ends it in some 3 ms. Others wait for the next
+    one."""
+
     def __init__(
         self,
         files: Files,
@@ -59,7 +64,11 @@ class DataDirectory:
         self._on_failure = on_failure
         self.changes = 0
         """The number of changes so far."""
-        self._changed: dict[StoredBatches, None] = {}
+        self._changed: dict[StoredBatches, int] = {}
+        """The logs that the next commits write to, in order, and the number of the first change of each."""
+        self._pace = CommitPace()
+        self._waiting: list[Callable[[], object]] = []
+        """Called back once there is room."""
         self._producers: dict[Key, ProducerStateManager] = {}
         self._known: set[str] = set()
         self._metadata: dict[str, str] = {}
@@ -219,7 +228,7 @@ class DataDirectory:
 
     def delete_topic(self, topic: str, topic_id: UUID, partitions: int) -> None:
         """Removes the directories of its partitions with the next commit."""
-        self.journal.put_passing(("deleted", topic_id.hex), True)
+        self.put_passing(("deleted", topic_id.hex), True)
         changed = {batches.directory: batches for batches in self._changed}
         for index in range(partitions):
             name = f"{topic}-{index}"
@@ -257,7 +266,7 @@ class DataDirectory:
 
     def log_changed(self, batches: StoredBatches) -> None:
         if batches not in self._changed:
-            self._changed[batches] = None
+            self._changed[batches] = self.changes + 1
             if batches.directory not in self._known:
                 self._known.add(batches.directory)
                 self._metadata[batches.directory] = _partition_metadata(UUID(hex=batches.key[0]))
@@ -276,28 +285,59 @@ class DataDirectory:
         self.changes += 1
         self._on_change()
 
+    def put_passing(self, key: Key, value: Value) -> None:
+        """Puts an entry into the journal that is needed until the changes so far are on disk. :meth:`changed` must
+        follow."""
+        self.journal.put_passing(key, value, self.changes + 1)
+
     # committing
 
+    @property
+    def room(self) -> int:
+        """How many more logs may change before a commit takes too long. After a failure nothing waits any more."""
+        return CommitPace.MOST if self.failure is not None else max(0, self._pace.logs - len(self._changed))
+
+    def when_room(self, callback: Callable[[], object]) -> None:
+        """Calls back once there is room, maybe at once."""
+        if self.room:
+            callback()
+        else:
+            self._waiting.append(callback)
+
+    def _call_waiting(self) -> None:
+        if self.room:
+            waiting, self._waiting = self._waiting, []
+            for callback in waiting:
+                callback()
+
     def begin(self, *, sync: bool) -> Commit:
-        """Makes a commit of the changes since the last one. :meth:`end` must follow before the next :meth:`begin`."""
+        """Makes a commit of the changes since the last one. :meth:`end` must follow before the next :meth:`begin`.
+
+        If very many logs have changed, some are left to the next commit. All entries of the journal are in this one.
+        So after a crash a journal may be ahead of its logs, as it is after a crash between the two.
+        """
         for key, producer_state in self._producers.items():
             self.journal.put(("producers", *key), producer_state.snapshot())
         self._producers.clear()
-        journal, passing = self.journal.take()
+        taken = list(islice(self._changed, self.logs_at_once))
+        for batches in taken:
+            del self._changed[batches]
+        covered = next(iter(self._changed.values()), self.changes + 1) - 1
+        journal, passing = self.journal.take(covered)
         renames, self._renames = self._renames, []
         directories, self._metadata = self._metadata, {}
-        changed, self._changed = self._changed, {}
         logs, removals = [], []
-        for batches in changed:
+        for batches in taken:
             writes, gone = batches.take()
             logs.append((batches, writes))
             removals += gone
+        self._call_waiting()
         return Commit(
             self.files,
             self._unsynced,
             self._points,
             sync,
-            self.changes,
+            covered,
             journal,
             self.journal.point,
             passing,
@@ -315,6 +355,8 @@ class DataDirectory:
         self.journal.written(commit.journal, commit.journal_size, commit.passing)
         for batches, writes in commit.logs:
             batches.written(writes)
+        self._pace.committed(len(commit.logs), commit.seconds)
+        self._call_waiting()
 
     def fail(self, error: OSError) -> None:
         """The directory has failed: nothing can be written until it is opened anew."""
@@ -322,6 +364,7 @@ class DataDirectory:
             log.error("%s has failed, and no change is acknowledged until it is opened anew: %s", self.files, error)
             self.failure = error
             self._on_failure()
+            self._call_waiting()
 
     @property
     def has_unsynced(self) -> bool:

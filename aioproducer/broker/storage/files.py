@@ -5,6 +5,7 @@ Tests replace it with a file system that loses, tears and reorders writes that w
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -84,6 +85,7 @@ class OsFiles:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._prefix = f"{root}/"  # a Path would intern the name of every partition
         self._lock: int | None = None
 
     def __str__(self) -> str:
@@ -122,12 +124,12 @@ class OsFiles:
 
     def size(self, path: str) -> int:
         try:
-            return os.stat(self._root / path).st_size
+            return os.stat(self._prefix + path).st_size
         except FileNotFoundError:
             return 0
 
     def read(self, path: str, position: int, size: int) -> bytes:
-        with open(self._root / path, "rb", buffering=0) as file:
+        with open(self._prefix + path, "rb", buffering=0) as file:
             file.seek(position)
             data = file.read(size) or b""
             while len(data) < size:
@@ -138,7 +140,7 @@ class OsFiles:
             return data
 
     def append(self, path: str, parts: Sequence[Buffer]) -> None:
-        with _patiently(lambda: open(self._root / path, "ab", buffering=0, opener=_create)) as file:
+        with _patiently(lambda: open(self._prefix + path, "ab", buffering=0, opener=_create)) as file:
             left = memoryview(b"".join(parts))
             while left:
                 left = left[file.write(left) :]
@@ -150,7 +152,8 @@ class OsFiles:
         self._sync(path, os.O_RDWR)
 
     def make_directory(self, path: str) -> None:
-        (self._root / path).mkdir(mode=_PRIVATE_DIRECTORY, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self._prefix + path, _PRIVATE_DIRECTORY)
 
     def rename(self, old: str, new: str) -> None:
         os.replace(self._root / old, self._root / new)
@@ -166,7 +169,7 @@ class OsFiles:
         self._sync(path, os.O_RDONLY)
 
     def _sync(self, path: str, flags: int) -> None:
-        descriptor = _patiently(lambda: os.open(self._root / path, flags | os.O_CLOEXEC))
+        descriptor = _patiently(lambda: os.open(self._prefix + path, flags | os.O_CLOEXEC))
         try:
             _flush(descriptor)
         finally:

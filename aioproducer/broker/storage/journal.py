@@ -7,6 +7,7 @@ too large is replaced by a :class:`JournalCopy`, which has no obsolete entries.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -135,7 +136,7 @@ class MetadataJournal:
     def __init__(self) -> None:
         self._entries: dict[Key, Value] = {}
         self._changes: dict[Key, Value] = {}
-        self._passing: list[Key] = []
+        self._passing: deque[tuple[int, Key]] = deque()
         self._size = 0
         self._limit = 0
         self._generation = 0
@@ -177,7 +178,7 @@ class MetadataJournal:
         else:
             if end < synced(self.point):
                 yield Damage(end, synced(self.point))
-        self._passing = list(self.of_kind("markers")) + list(self.of_kind("deleted"))
+        self._passing = deque((0, key) for kind in ("markers", "deleted") for key in self.of_kind(kind))
 
     def get(self, *key: str | int) -> Value:
         return self._entries.get(key)
@@ -192,10 +193,10 @@ class MetadataJournal:
         self._changes.pop(key, None)
         self._changes[key] = value
 
-    def put_passing(self, key: Key, value: Value) -> None:
-        """Sets an entry that is needed only if the commit that writes it is interrupted by a crash."""
+    def put_passing(self, key: Key, value: Value, number: int) -> None:
+        """Sets an entry that a start needs only if a crash comes before all changes up to this number are on disk."""
         self.put(key, value)
-        self._passing.append(key)
+        self._passing.append((number, key))
 
     def _set(self, key: Key, value: Value) -> None:
         self._entries.pop(key, None)
@@ -204,9 +205,12 @@ class MetadataJournal:
 
     # committing
 
-    def take(self) -> tuple[JournalWrite | None, list[Key]]:
-        """What the next commit writes, and the keys of the passing entries that end with it."""
-        passing, self._passing = self._passing, []
+    def take(self, covered: int) -> tuple[JournalWrite | None, list[Key]]:
+        """What the next commit writes, and the keys of the passing entries that end with it: after it, all changes up
+        to the number ``covered`` are on disk."""
+        passing = []
+        while self._passing and self._passing[0][0] <= covered:
+            passing.append(self._passing.popleft()[1])
         changes, self._changes = self._changes, {}
         if self.copy is not None:
             self.copy.follow(changes)

@@ -13,8 +13,14 @@ import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.errors.error_code import ErrorCode
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.testing.kafka.apache_kafka import KafkaTools
+
+from .batches import NOW_MS, make_batch
+from .raw_client import Connect
 
 CODECS = [str(codec) for codec in CompressionType]
 COUNT = 500
@@ -275,6 +281,25 @@ class TestKafkaTools:
             while sum(partition.log.log_end_offset for partition in partitions) < 20_000:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0)
         assert len(stored(cluster, "t")) == 20_000
+
+
+@pytest.mark.conformance
+@pytest.mark.timeout(300)
+async def test_a_batch_with_garbage_inside_stops_no_consumer(
+    cluster: EmbeddedCluster, java_tools: Callable[[EmbeddedCluster], KafkaTools], connect: Connect
+) -> None:
+    cluster.create_topic("t")
+    client, body = await connect(), b"\x0c" + b"\xff" * 6
+    garbage = encode_batch_header(body, count=1, base_timestamp=NOW_MS, max_timestamp=NOW_MS) + body
+    codes = []
+    for batch in (make_batch(b"first"), garbage, make_batch(b"second")):
+        data = TopicProduceData("", cluster.topic("t").id, [PartitionProduceData(0, batch)])
+        response = await client.request(ProduceRequest(acks=-1, topic_data=[data]), 13)
+        codes += [one.error_code for one in response.responses[0].partition_responses]
+    assert codes == [ErrorCode.NONE, ErrorCode.INVALID_RECORD, ErrorCode.NONE]
+    # On a loaded machine it takes half a minute to start.
+    consumed = await java_tools(cluster).console_consumer("t", max_messages=2, timeout=120)
+    assert [record.value for record in consumed] == [b"first", b"second"]
 
 
 @pytest.mark.conformance

@@ -42,12 +42,30 @@ class Channel:
             self.failed.append(str(error))
 
 
+class Room:
+    """Room for changes that a test sets."""
+
+    def __init__(self) -> None:
+        self.room = 1
+        self.waiting: list[Callable[[], object]] = []
+
+    def when_room(self, callback: Callable[[], object]) -> None:
+        self.waiting.append(callback)
+
+    def more(self) -> None:
+        self.room = 1
+        waiting, self.waiting = self.waiting, []
+        for callback in waiting:
+            callback()
+
+
 class Works:
     """Requests, and the steps that were made for each: a step takes a second of the clock."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.work = LongWork(self.clock, BackgroundThreads("background", 2))
+        self.room = Room()
+        self.work = LongWork(self.clock, BackgroundThreads("background", 2), self.room)
         self.channel = Channel()
         self.steps: list[str] = []
 
@@ -161,6 +179,37 @@ async def test_a_large_work_that_is_dropped_or_fails_lets_the_next_one_begin(mon
     dropped.abandon()
     await works.until_ended(last)
     assert (works.steps, works.channel.failed) == (["a", "b", "c"], ["bad"])
+
+
+async def test_changes_wait_for_room_and_other_works_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "LONGEST_AT_ONCE", 1)
+    works = Works()
+    change, reading = works.begin("a", 4, needed=True), works.begin("b", 4)
+    while len(works.steps) < 3:  # noqa: ASYNC110 - there is no event to await
+        await asyncio.sleep(0)
+    assert works.steps == ["a", "b", "a"], "one of them takes turns, the other is parked"
+    works.room.room = 0
+    while len(works.channel.ended) < 1:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert (works.steps, len(works.work)) == (["a", "b", "a", "b", "b", "b"], 1)
+    later = works.begin("c", 2, needed=True)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert "".join(works.steps) == "ababbbc", "the first slice is for every work, and has one step without room"
+    works.room.more()
+    await works.until_ended(change, reading, later)
+    assert "".join(works.steps) == "ababbbc" + "aac"
+
+
+async def test_a_slice_ends_when_there_is_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "FIRST_SLICE", 10)
+    works = Works()
+    works.room.room = 0
+    change, reading = works.begin("a", 3, needed=True), works.begin("b", 3)
+    assert "".join(works.steps) == "abbb"
+    works.room.more()
+    await works.until_ended(change, reading)
+    assert "".join(works.steps) == "abbbaa"
 
 
 async def test_an_error_is_raised_to_the_handler_and_the_others_go_on() -> None:

@@ -7,6 +7,7 @@ import errno
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import chain
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -62,6 +63,7 @@ class _Directory(DataDirectory):
     def __init__(self, files: FaultyFiles) -> None:
         super().__init__(files)
         self.journal = _EagerJournal()
+        self.logs_at_once = 2
 
     def batches(self, topic: str, topic_id: UUID, index: int, config: TopicConfig) -> StoredBatches:
         return _SmallSegments(self.files, f"{topic}-{index}", (topic_id.hex, index), self, config)
@@ -99,6 +101,8 @@ class Sent:
     offset: int
     transaction: int | None
     batch: bytes
+    change: int = 0
+    """The number of the change that it was, since the last start."""
 
 
 @dataclass
@@ -107,7 +111,9 @@ class Promised:
 
     journal: Any
     sent: dict[Where, int]
-    """How many records each partition had ever got."""
+    """How many records each partition has at least: as many as it had ever got by the last change of the commit."""
+    most: dict[Where, int]
+    """How many it may have: as many as it had ever got when the commit began."""
     transactions: dict[int, str]
     current: dict[str, int]
 
@@ -144,9 +150,12 @@ class CrashMachine(RuleBasedStateMachine):
         self.state = ClusterState([0], BrokerConfig.of({}), self.random, store)
         self.coordinator = _Coordinator(self.state, GroupOffsets(store), self.clock, store)
         store.restore(self.state, self.coordinator, NOW_MS)
-        commit = self.directory.begin(sync=True)
-        commit.run()
-        self.directory.end(commit)
+        covered = -1
+        while covered < self.directory.changes:
+            commit = self.directory.begin(sync=True)
+            commit.run()
+            self.directory.end(commit)
+            covered = commit.changes
         self.state.node_started(0, {"PLAINTEXT": Node(0, "localhost", 9092)})
 
     def _next(self) -> int:
@@ -156,9 +165,11 @@ class CrashMachine(RuleBasedStateMachine):
     def _where(self, partition: Partition) -> Where:
         return self.state.topics[partition.topic].id, partition.index
 
-    def _promise(self) -> Promised:
+    def _promise(self, covered: int) -> Promised:
+        """What may be found after a commit of the changes up to this number."""
         return Promised(
             self._journaled(),
+            {where: sum(one.change <= covered for one in sent) for where, sent in self.model.sent.items()},
             {where: len(sent) for where, sent in self.model.sent.items()},
             dict(self.model.transactions),
             dict(self.model.current),
@@ -216,7 +227,8 @@ class CrashMachine(RuleBasedStateMachine):
         )
         info = partition.log.append(RecordBatch(batch), leader_epoch=partition.leader_epoch, now_ms=NOW_MS)
         assert not info.duplicate
-        self.model.sent[self._where(partition)].append(Sent(value, info.first_offset, transaction, batch))
+        sent = Sent(value, info.first_offset, transaction, batch, self.directory.changes)
+        self.model.sent[self._where(partition)].append(sent)
 
     @rule(name=st.sampled_from(TOPICS), index=st.integers(0, PARTITIONS - 1), count=st.integers(1, 4))
     def produce(self, name: str, index: int, count: int) -> None:
@@ -267,6 +279,7 @@ class CrashMachine(RuleBasedStateMachine):
         """The producer has waited until it may go on."""
         metadata = self.coordinator.transaction(producer)
         while metadata is not None and metadata.is_prepared:
+            assert self.coordinator._finishing, "a transaction is prepared, and its markers are not being written"
             self.coordinator._continue()
         return metadata
 
@@ -296,7 +309,8 @@ class CrashMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.in_flight is None)
     @rule()
     def begin_commit(self) -> None:
-        self.in_flight = self.directory.begin(sync=True), self._promise()
+        commit = self.directory.begin(sync=True)
+        self.in_flight = commit, self._promise(commit.changes)
 
     @precondition(lambda self: self.in_flight is not None)
     @rule()
@@ -343,7 +357,8 @@ class CrashMachine(RuleBasedStateMachine):
     @rule(after=st.one_of(st.none(), st.integers(1, 6)), again=st.lists(st.integers(1, 12), max_size=2))
     def close(self, after: int | None, again: list[int]) -> None:
         """In good order, unless the machine crashes while that is noted; then starts, and one that does not crash."""
-        for _ in range(3):  # the current commit, later changes, and then the removal of files
+        # The current commit, later changes of all logs, and then the removal of files.
+        for _ in range(2 + 2 * len(TOPICS) * PARTITIONS):
             self.commit_all()
         left = self.store.checkpoints(self.state)
         finished = not any(one.is_prepared for one in self.coordinator.transactions())
@@ -392,7 +407,7 @@ class CrashMachine(RuleBasedStateMachine):
         for partition in self.state.partitions():
             where = self._where(partition)
             kept = _check_log(sent[where], partition)
-            assert self.acknowledged.sent.get(where, 0) <= kept <= states[0].sent[where]
+            assert self.acknowledged.sent.get(where, 0) <= kept <= states[0].most[where]
             lost[where] = sent[where][kept:]
             for one in sent[where][:kept]:
                 if one.transaction is not None and one.offset >= partition.log.log_start_offset:
@@ -403,7 +418,9 @@ class CrashMachine(RuleBasedStateMachine):
         self.in_flight = None
         self.model = Model({where: sent[where][: len(sent[where]) - len(gone)] for where, gone in lost.items()})
         self.model.transactions, self.model.current = dict(base.transactions), dict(base.current)
-        self.acknowledged = self._promise()
+        for one in chain.from_iterable(self.model.sent.values()):
+            one.change = 0
+        self.acknowledged = self._promise(0)
         self._retry(sent, lost)
 
     def _retry(self, sent: dict[Where, list[Sent]], lost: dict[Where, list[Sent]]) -> None:
@@ -417,7 +434,8 @@ class CrashMachine(RuleBasedStateMachine):
                 info = partition.log.append(again, leader_epoch=partition.leader_epoch, now_ms=NOW_MS)
                 assert info.duplicate == (one.value not in gone)
                 if not info.duplicate:
-                    self.model.sent[where].append(Sent(one.value, info.first_offset, None, one.batch))
+                    changes = self.directory.changes
+                    self.model.sent[where].append(Sent(one.value, info.first_offset, None, one.batch, changes))
 
 
 def _check_log(sent: list[Sent], partition: Partition) -> int:

@@ -133,6 +133,18 @@ def the_decision_is_not_kept_with_the_first_markers(patch: pytest.MonkeyPatch) -
 
 
 @planted
+def what_a_commit_leaves_to_the_next_one_is_acknowledged(patch: pytest.MonkeyPatch) -> None:
+    right = DataDirectory.begin
+
+    def begin(self: DataDirectory, *, sync: bool) -> Commit:
+        commit = right(self, sync=sync)
+        commit.changes = self.changes
+        return commit
+
+    patch.setattr(DataDirectory, "begin", begin)
+
+
+@planted
 def where_a_log_begins_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DataDirectory, "log_start_moved", lambda self, batches, log_start_offset: None)
 

@@ -17,7 +17,7 @@ def opened(files: FaultyFiles, synced: Callable[[Key], int] = lambda key: 0) -> 
 
 
 def commit(journal: MetadataJournal, files: FaultyFiles) -> None:
-    write, passing = journal.take()
+    write, passing = journal.take(0)
     size = 0 if write is None else write.run(files, sync=True)
     journal.written(write, size, passing)
 
@@ -53,13 +53,24 @@ def test_a_torn_end_is_gone_before_anything_is_written_behind_it(torn: bytes) ->
 def test_a_passing_entry_is_there_until_the_commit_that_it_is_for_has_ended() -> None:
     files = FaultyFiles()
     journal = opened(files)
-    journal.put_passing(("markers", 1), {"x": 1})
-    write, passing = journal.take()
+    journal.put_passing(("markers", 1), {"x": 1}, number=7)
+    write, passing = journal.take(7)
     assert write is not None
     size = write.run(files, sync=True)
     assert opened(files).get("markers", 1) == {"x": 1}
     journal.written(write, size, passing)
     assert journal.get("markers", 1) is None
+
+
+def test_a_passing_entry_stays_until_all_that_it_is_for_is_on_disk() -> None:
+    files = FaultyFiles()
+    journal = opened(files)
+    journal.put_passing(("markers", 1), {"x": 1}, number=7)
+    for covered, there in ((6, True), (7, False)):
+        write, passing = journal.take(covered)
+        size = 0 if write is None else write.run(files, sync=True)
+        journal.written(write, size, passing)
+        assert (journal.get("markers", 1) is not None) is there
 
 
 def written(*values: int) -> FaultyFiles:
