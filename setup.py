@@ -73,7 +73,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/scheduling/deadlines.py",
     "aioproducer/producer/delivery/delivery.py",
     "aioproducer/producer/scheduling/drain.py",
-    "aioproducer/producer/scheduling/line_limit.py",
+    "aioproducer/producer/windows/line_limit.py",
     "aioproducer/producer/admission/enqueued.py",
     "aioproducer/producer/diagnosis/failure_log.py",
     "aioproducer/producer/parking/held_delivery.py",
@@ -103,7 +103,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/batches/split.py",
     "aioproducer/producer/parking/waiting_line.py",
     "aioproducer/producer/accumulator/wall_clock.py",
-    "aioproducer/producer/scheduling/in_flight_windows.py",
+    "aioproducer/producer/windows/in_flight_windows.py",
 ]
 
 MYPY = "mypy>=2.4.1,<2.5"

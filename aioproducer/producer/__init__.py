@@ -16,6 +16,7 @@ idempotence/       sequences and epochs: the order of batches, and what answers 
 batches/           one batch, its memory and its parts
 delivery/          the outcome of a batch, and the handle on it that each record has
 scheduling/        which partitions may send now
+windows/           how much may be under way at once (KIP-1269)
 exchange/          one request, its answer, and what that means for its batches
 sender/            the task that runs all this
 transactions/      transactions

@@ -34,8 +34,6 @@ from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.broker_availability import NodeLatencies
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
-from aioproducer.producer.scheduling.line_limit import LineLimits
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.producer.scheduling.scheduling import Scheduling
@@ -56,6 +54,8 @@ from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.producer.transactions.record_control import RecordControl
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.producer.units.units import Units
+from aioproducer.producer.windows.in_flight_windows import InFlightWindows
+from aioproducer.producer.windows.line_limit import LineLimits
 from aioproducer.records.compression import CompressionType
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.clock import Clock, SystemClock

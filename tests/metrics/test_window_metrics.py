@@ -4,7 +4,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
+from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 
 GROUP = "producer-partition-metrics"
 

@@ -7,8 +7,6 @@
     pipeline.py            when a batch that is not full leaves
     readiness.py           whether the first batch of a partition may be sent, and why not
     drain.py               the batches of the next request to a node
-    in_flight_windows.py   how many batches of a partition may be under way (KIP-1269)
-    line_limit.py          how much a slow line carries before the time-out
     topic_directory.py     the topics and their leaders, as metadata has them
     broker_availability.py since when nodes take nothing (KIP-794)
     wait_history.py        why batches waited

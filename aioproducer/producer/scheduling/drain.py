@@ -10,9 +10,9 @@ from mypy_extensions import i64
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
-from aioproducer.producer.scheduling.line_limit import LineLimit
 from aioproducer.producer.scheduling.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.scheduling.wait_history import READY, SLOW_LINE, note_wait
+from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 MOST_BATCHES = 200

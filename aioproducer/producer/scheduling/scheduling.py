@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aioproducer.producer.scheduling.broker_availability import NodeLatencies
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
-from aioproducer.producer.scheduling.line_limit import LineLimits
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.producer.scheduling.wait_history import WaitHistory
+from aioproducer.producer.windows.in_flight_windows import InFlightWindows
+from aioproducer.producer.windows.line_limit import LineLimits
 
 
 @dataclass(frozen=True)

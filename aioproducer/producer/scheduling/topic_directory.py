@@ -10,9 +10,9 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
 from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.scheduling.wait_history import note_leader
+from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.types import PartitionInfo
 
 STEP = 64

@@ -21,12 +21,12 @@ from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.idempotence.sequences import WINDOW
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot, serializer_at_work
-from aioproducer.producer.scheduling.in_flight_windows import KIP_1269_VERSION, WindowSource
-from aioproducer.producer.scheduling.line_limit import LineLimits
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import NO_LEADER, why_waiting
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.producer_id import ProducerIdSource
+from aioproducer.producer.windows.in_flight_windows import KIP_1269_VERSION, WindowSource
+from aioproducer.producer.windows.line_limit import LineLimits
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 

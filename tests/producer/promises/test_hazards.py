@@ -420,7 +420,7 @@ INTERPRETED = (
     "aioproducer.producer.diagnosis.value_history",
     "aioproducer.producer.scheduling.wait_history",
     "aioproducer.producer.scheduling.topic_directory",
-    "aioproducer.producer.scheduling.in_flight_windows",
+    "aioproducer.producer.windows.in_flight_windows",
     "aioproducer.net.client",
     "aioproducer.net.connection.connection",
     "aioproducer.net.connection.in_flight_request",

@@ -14,7 +14,7 @@ from aioproducer.producer.batches.producer_batch import ProducerBatch, increment
 from aioproducer.producer.idempotence import sequences
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
+from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from tests.producer.simulations.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
 

@@ -10,9 +10,9 @@ from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, TopicMe
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.scheduling.topic_directory import STEP, TopicDirectory
+from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.types import PartitionInfo
 from tests.producer.simulations.standing_loop import Loop, make_batch, sequences_of
 from tests.support.exhaust import exhaust

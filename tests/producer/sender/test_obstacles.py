@@ -27,10 +27,10 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.parking.parked_record import ParkedRecord
-from aioproducer.producer.scheduling.line_limit import LineLimits
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.obstacles import Situation, explain, link_reason, no_metadata, why_no_metadata
+from aioproducer.producer.windows.line_limit import LineLimits
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from aioproducer.types import ProducerRecord

@@ -27,13 +27,13 @@ from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import KNOWN_FOR, WINDOW
 from aioproducer.producer.scheduling.drain import Drained, drain
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import why_waiting
 from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.log_inquiry import is_in_log
+from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.records.compression import CompressionType
 from aioproducer.timing.loop_clock import LoopClock
 from aioproducer.types import PartitionInfo

@@ -31,11 +31,11 @@ from aioproducer.producer.idempotence import sequences
 from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import WINDOW, PartitionSequences
 from aioproducer.producer.parking.parking_lot import ParkingLot
-from aioproducer.producer.scheduling.line_limit import LineLimit
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.sender import sender
 from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.producer.sender.sender import Sender
+from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.time_slice import TimeSlice
 

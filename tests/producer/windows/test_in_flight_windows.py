@@ -12,7 +12,7 @@ from aioproducer import KafkaProducer, wait_all
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
+from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.simulations.standing_loop import sequences_of
 from tests.support.inside import parts_of

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
-from aioproducer.producer.scheduling.line_limit import LineLimit, LineLimits
+from aioproducer.producer.windows.line_limit import LineLimit, LineLimits
 
 
 def line() -> LineLimit:
