@@ -16,8 +16,8 @@ from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.broker.batches import make_batch
-from tests.broker.raw_client import RawClient
+from tests.broker.raw_clients.batches import make_batch
+from tests.broker.raw_clients.raw_client import RawClient
 
 PARTITIONS = 200
 
