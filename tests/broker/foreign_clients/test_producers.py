@@ -18,9 +18,8 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.testing.kafka.apache_kafka import KafkaTools
-
-from .batches import NOW_MS, make_batch
-from .raw_client import Connect
+from tests.broker.raw_clients.batches import NOW_MS, make_batch
+from tests.broker.raw_clients.raw_client import Connect
 
 CODECS = [str(codec) for codec in CompressionType]
 COUNT = 500
