@@ -155,6 +155,7 @@ def what_deleted_batches_said_of_producers_is_forgotten(patch: pytest.MonkeyPatc
 
 
 @pytest.mark.once
+@pytest.mark.timeout(300)  # some take half a minute of an idle processor
 @pytest.mark.parametrize("plant", PLANTED, ids=[plant.__name__ for plant in PLANTED])
 def test_a_planted_mistake_is_found(
     plant: Plant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
