@@ -166,8 +166,8 @@ class _Living:
         if isinstance(error, ProducerFencedException):
             # Fenced by a rival or, unless times are generous, by the transaction's time-out.
             return not self._around.scenario.calm or self._has_rivals()
-        if isinstance(error, InvalidPidMappingException) and self._has_rivals():
-            return True  # a rival has used the last epoch, and has another producer id
+        if isinstance(error, InvalidPidMappingException) and (self._outlived() or self._has_rivals()):
+            return True  # the last epoch was used by that abort, or by a rival, and there is another producer id
         return not rates.keys().isdisjoint(("codes", "ids", "coordinators"))
 
     def _outlived(self) -> bool:
