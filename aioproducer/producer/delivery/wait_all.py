@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import filterfalse
 
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import FORWARDED, PENDING, WHOLE, ProduceResult
@@ -14,7 +15,7 @@ async def wait_all(deliveries: Iterable[Delivery]) -> None:
     All of them count as awaited from the start: a record that waits for memory keeps its turn, and none lingers
     needlessly. If ``wait_all`` is cancelled, none is withdrawn.
     """
-    pending = [delivery for delivery in deliveries if not delivery.done()]
+    pending = list(filterfalse(Delivery.done, deliveries))
     awaited: list[Delivery] = []
     try:
         for delivery in pending:
