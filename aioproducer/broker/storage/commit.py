@@ -16,7 +16,7 @@ PARTITION_METADATA = "partition.metadata"
 
 
 class CommitPace:
-    """How many logs a commit should write to so that it takes little time, whatever the disk and the flush policy.
+    """The number of logs that a commit may write to, so that it ends soon on any disk and under any flush policy.
 
     Every answer waits for the current commit and the next one. A log costs a few milliseconds if it is new and synced,
     and hardly anything if it is neither.

@@ -1,6 +1,6 @@
 """The cluster's metadata: which brokers there are, and which of them leads a partition.
 
-an answer → metadata: what is newer than what is known → cluster, a snapshot → cluster_changes: whoever waits for it
+an answer → metadata keeps what is newer → cluster is a new snapshot → cluster_changes wakes the tasks that wait
 
 metadata.py          when to request metadata, and what an answer or a moved leader changes
 cluster.py           a snapshot of the cluster's metadata
