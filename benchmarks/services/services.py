@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks.harness import command
-from benchmarks.harness.arguments import list_of, numbers, positive, some_of
+from benchmarks.harness.arguments import list_of, numbers, some_of
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
 from benchmarks.harness.runtime import COLLECTORS
@@ -26,7 +26,7 @@ from benchmarks.services.callgrind import CallgrindFailed
 from benchmarks.services.clients import CLIENTS, TOPIC
 from benchmarks.services.instructions import Instructions, count_all
 from benchmarks.services.process import ServiceFailed, aiohttp_events, fastapi_orders
-from benchmarks.services.speed import TARGET, Speed, measure_all
+from benchmarks.services.speed import TARGET, Speed, add_options, measure_all
 from benchmarks.services.trouble import Target, Trouble, in_trouble, numbered
 
 PARTITIONS = 6
@@ -138,10 +138,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--gc", type=some_of(COLLECTORS), default=list(COLLECTORS), metavar="NAME[,...]", help=list_of(COLLECTORS)
     )
-    parser.add_argument("--rounds", type=positive, default=5, metavar="N", help="%(default)s, of which medians count")
-    parser.add_argument("--seconds", type=positive, default=5, metavar="S", help="of each run (%(default)s)")
-    parser.add_argument("--clients", type=positive, default=1000, metavar="N", help="that ask at a time (%(default)s)")
-    parser.add_argument("--bootstrap-server", metavar="HOST:PORT[,...]", help="instead of starting Kafka here")
+    add_options(parser)
     command.add_options(parser)
     return parser.parse_args(arguments)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import itertools
 import json
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
+from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.statistics import Spread, quantiles, ratios
 from benchmarks.services.clients import CLIENTS, FLOOR, REFERENCE
@@ -99,6 +101,14 @@ class Speed:
         return {
             run.round: run.requests_per_s for run in self.runs if (run.records, run.gc, run.client) == (*kind, client)
         }
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The load on a service, its rounds, and the Kafka that it uses."""
+    parser.add_argument("--rounds", type=positive, default=5, metavar="N", help="%(default)s, of which medians count")
+    parser.add_argument("--seconds", type=positive, default=5, metavar="S", help="of each run (%(default)s)")
+    parser.add_argument("--clients", type=positive, default=1000, metavar="N", help="that ask at a time (%(default)s)")
+    parser.add_argument("--bootstrap-server", metavar="HOST:PORT[,...]", help="instead of starting Kafka here")
 
 
 def order_of(records: int, number: int) -> bytes:

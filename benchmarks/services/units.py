@@ -18,7 +18,7 @@ from statistics import median
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks.harness import command
-from benchmarks.harness.arguments import list_of, positive, some_of
+from benchmarks.harness.arguments import list_of, some_of
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
@@ -26,7 +26,7 @@ from benchmarks.harness.statistics import Spread, ratios
 from benchmarks.services.clients import TOPIC
 from benchmarks.services.http_load import HOST
 from benchmarks.services.process import ServiceFailed
-from benchmarks.services.speed import Run, measure
+from benchmarks.services.speed import Run, add_options, measure
 from benchmarks.services.unit_clients import LOCK, PLAIN, SECOND_TOPIC, UNIT_CLIENTS, WINDOWS
 
 PARTITIONS = 6
@@ -173,10 +173,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="NAME[,...]",
         help=list_of(UNIT_CLIENTS),
     )
-    parser.add_argument("--rounds", type=positive, default=5, metavar="N", help="%(default)s, of which medians count")
-    parser.add_argument("--seconds", type=positive, default=5, metavar="S", help="of each run (%(default)s)")
-    parser.add_argument("--clients", type=positive, default=1000, metavar="N", help="that ask at a time (%(default)s)")
-    parser.add_argument("--bootstrap-server", metavar="HOST:PORT[,...]", help="instead of starting Kafka here")
+    add_options(parser)
     command.add_options(parser)
     return parser.parse_args(arguments)
 
