@@ -1,4 +1,4 @@
-"""What the tests look at when they show that no thread is left behind."""
+"""A check that no thread is left behind."""
 
 from __future__ import annotations
 

@@ -386,7 +386,7 @@ class RecordAccumulator:
         return True
 
     def _ask_for_turn(self) -> None:
-        """So much memory was charged that the loop may have to get a turn."""
+        """So much memory was charged that ``enqueue`` may have to give the loop a turn."""
         self._until_turn = self.batch_size
         if self._turn_is_due():
             self.must_yield = True
