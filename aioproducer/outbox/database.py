@@ -85,7 +85,8 @@ def driver() -> Any:
 def database_errors() -> tuple[type[Exception], ...]:
     """What a database raises that cannot be reached, or that breaks off."""
     asyncpg = driver()
-    return (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, EOFError)
+    # InternalClientError: how asyncpg meets the end of a connection between two statements.
+    return (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError, EOFError)
 
 
 def refusals() -> tuple[type[Exception], ...]:

@@ -73,8 +73,8 @@ class Session:
             raise MissingPositionException(
                 f"the relay {name!r} has relayed rows of this database, but the group {name!r} has no position for "
                 f"{self._config.position_topic}: its offsets have expired or were deleted, or this is another cluster. "
-                "Begin with 'adopt' at the copy in the database (rows relayed after it was left are relayed twice), or with "
-                "'anew' with all rows of the table"
+                "Begin with 'adopt' at the copy in the database (rows relayed after it was left are relayed twice), or "
+                "with 'anew' with all rows of the table"
             )
         if marker.database != self._identity and begin != "adopt":
             raise PositionMismatchException(
