@@ -1,0 +1,107 @@
+"""The outbox on real PostgreSQL and real Kafka, while relays, the database and a broker are killed.
+
+confluent-kafka's read_committed consumer judges: what was committed is there once, in order per key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from aioproducer.outbox import Outbox
+from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from aioproducer.testing.postgresql import Postgresql
+from aioproducer.testing.process_guard import ProcessGuard
+from tests.conformance.foreign_consumer import read_committed
+from tests.conformance.topics import create_topic
+from tests.outbox.servers import require_postgresql, until, until_sql
+from tests.outbox.writers import Writers, assert_complete
+
+log = logging.getLogger(__name__)
+
+PARTITIONS = 3
+KILLS = 15
+
+
+@pytest.fixture
+def postgresql() -> Iterator[Postgresql]:
+    require_postgresql()
+    with Postgresql() as server:
+        yield server
+
+
+class Relays:
+    """Two relays of one name, each a process of the command line."""
+
+    def __init__(self, guard: ProcessGuard, directory: Path, dsn: str, servers: str) -> None:
+        self._guard = guard
+        self._directory = directory
+        command = [sys.executable, "-m", "aioproducer", "outbox", "--database", dsn, "--bootstrap-server", servers]
+        self._command = [*command, "-X", "max.block.ms=10000"]
+        self._running = [self._start(number) for number in range(2)]
+
+    def _start(self, number: int):
+        with (self._directory / f"relay{number}").open("ab") as output:
+            return self._guard.spawn(self._command, cwd=self._directory, stdout=output, stderr=output)
+
+    def kill(self, number: int) -> None:
+        """Kills it and starts it again."""
+        self._running[number].kill()
+        self._running[number].wait()
+        self._running[number] = self._start(number)
+
+    def check(self) -> None:
+        """Both still run."""
+        for number, process in enumerate(self._running):
+            assert process.poll() is None, (self._directory / f"relay{number}").read_text()[-3000:]
+
+    def stop(self) -> None:
+        """They end by themselves when they are asked to."""
+        for process in self._running:
+            process.terminate()
+        assert [process.wait(30) for process in self._running] == [0, 0]
+
+
+async def test_kills(kafka_431: ApacheKafka, postgresql: Postgresql, tmp_path: Path) -> None:
+    import asyncpg
+
+    random = Random(3)
+    await create_topic(kafka_431, "orders", partitions=PARTITIONS)
+    database = await asyncpg.connect(postgresql.dsn())
+    await database.execute(Outbox().schema() + "CREATE TABLE counters (key text PRIMARY KEY, n int NOT NULL)")
+    await database.close()
+    writers = Writers(postgresql.dsn(), keys=20, seed=3)
+    writing = asyncio.create_task(writers.run(connections=10))
+    with ProcessGuard() as guard:
+        relays = Relays(guard, tmp_path, postgresql.dsn(), kafka_431.bootstrap_servers)
+        for kill in range(KILLS):
+            before = writers.committed
+            if kill % 5 == 4:
+                postgresql.kill()
+                postgresql.start_again()
+            elif kill == KILLS // 2:
+                kafka_431.kill_node(1)
+                await asyncio.to_thread(kafka_431.start_node, 1)
+            else:
+                relays.kill(random.randrange(2))
+            await until(lambda before=before: writers.committed >= before + 50)
+            relays.check()
+        writers.stop()
+        await writing
+        database = await asyncpg.connect(postgresql.dsn())
+        try:
+            await until_sql(database, "SELECT count(*) = 0 FROM outbox")
+            relays.stop()
+            found = await asyncio.to_thread(read_committed, kafka_431.bootstrap_servers, "orders", PARTITIONS)
+            rows = await assert_complete(database, [record for one in found.values() for record in one])
+        finally:
+            await database.close()
+    log.info("%d rows of %d transactions, each once and in order after %d kills", rows, writers.committed, KILLS)
+    assert os.environ.get("CI") != "true" or rows > 500
