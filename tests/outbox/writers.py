@@ -25,12 +25,12 @@ class Writers:
         self._dsn = dsn
         self._keys = [f"k{number}" for number in range(keys)]
         self._random = Random(seed)
-        self._stopped = False
+        self._stopped = asyncio.Event()
         self.committed = 0
         """Transactions that are known to be committed."""
 
     def stop(self) -> None:
-        self._stopped = True
+        self._stopped.set()
 
     async def run(self, connections: int, transactions: int | None = None) -> None:
         """``transactions`` on each connection, or until it is stopped."""
@@ -40,14 +40,14 @@ class Writers:
         import asyncpg
 
         done = 0
-        while not self._stopped and done != transactions:
+        while not self._stopped.is_set() and done != transactions:
             try:
                 connection = await asyncpg.connect(self._dsn)
             except database_errors():
                 await asyncio.sleep(0.05)
                 continue
             try:
-                while not self._stopped and done != transactions:
+                while not self._stopped.is_set() and done != transactions:
                     await self._transaction(connection)
                     done += 1
             except database_errors():

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -69,6 +69,10 @@ class Relays:
         assert [process.wait(30) for process in self._running] == [0, 0]
 
 
+def _has_committed(writers: Writers, transactions: int) -> bool:
+    return writers.committed >= transactions
+
+
 async def test_kills(kafka_431: ApacheKafka, postgresql: Postgresql, tmp_path: Path) -> None:
     import asyncpg
 
@@ -82,7 +86,7 @@ async def test_kills(kafka_431: ApacheKafka, postgresql: Postgresql, tmp_path: P
     with ProcessGuard() as guard:
         relays = Relays(guard, tmp_path, postgresql.dsn(), kafka_431.bootstrap_servers)
         for kill in range(KILLS):
-            before = writers.committed
+            enough = writers.committed + 50
             if kill % 5 == 4:
                 postgresql.kill()
                 postgresql.start_again()
@@ -91,7 +95,7 @@ async def test_kills(kafka_431: ApacheKafka, postgresql: Postgresql, tmp_path: P
                 await asyncio.to_thread(kafka_431.start_node, 1)
             else:
                 relays.kill(random.randrange(2))
-            await until(lambda before=before: writers.committed >= before + 50)
+            await until(partial(_has_committed, writers, enough))
             relays.check()
         writers.stop()
         await writing
@@ -104,4 +108,4 @@ async def test_kills(kafka_431: ApacheKafka, postgresql: Postgresql, tmp_path: P
         finally:
             await database.close()
     log.info("%d rows of %d transactions, each once and in order after %d kills", rows, writers.committed, KILLS)
-    assert os.environ.get("CI") != "true" or rows > 500
+    assert rows >= writers.committed
