@@ -221,12 +221,18 @@ class Database:
         return position
 
     async def leave(self, name: str, position: Position) -> None:
-        """Leaves a copy of the position in the database, which is never ahead of Kafka's."""
+        """Leaves a copy of the position in the database, which is never ahead of Kafka's.
+
+        Every row with ``id <= last_id AND xid < settled_xid`` is relayed.
+        """
         await self._connection.execute(
-            f"INSERT INTO {self._outbox.relays_sql_name} AS r (name, position) VALUES ($1, $2) "
-            "ON CONFLICT (name) DO UPDATE SET position = excluded.position, updated_at = now()",
+            f"INSERT INTO {self._outbox.relays_sql_name} (name, position, last_id, settled_xid) "
+            "VALUES ($1, $2, $3, $4::text::xid8) ON CONFLICT (name) DO UPDATE SET position = excluded.position, "
+            "last_id = excluded.last_id, settled_xid = excluded.settled_xid, updated_at = now()",
             name,
             position.pack(),
+            position.last,
+            str(position.snapshot.xmin),
         )
 
     async def clean(self, position: Position) -> int:

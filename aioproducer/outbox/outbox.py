@@ -31,6 +31,8 @@ CREATE INDEX {xid_index} ON {table} (xid);
 CREATE TABLE {relays} (
     name text PRIMARY KEY,
     position text NOT NULL,
+    last_id bigint NOT NULL,
+    settled_xid xid8 NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 """

@@ -103,8 +103,7 @@ class OutboxRelay:
             longest_wait=longest_wait,
         )
         self._producer_configs = _producer_configs(name, config)
-        self.config: ProducerConfig = producer_config(self._producer_configs)
-        """The configs in force of the producer."""
+        self._config = producer_config(self._producer_configs)
         self.outbox = Outbox() if outbox is None else outbox
         self._database = database
         self._begin = check_begin(begin)
@@ -114,6 +113,11 @@ class OutboxRelay:
         self._wake = asyncio.Event()
         self._stopped = False
         self._running = False
+
+    @property
+    def config(self) -> ProducerConfig:
+        """The configs in force of its producers."""
+        return self._config
 
     def stop(self) -> None:
         """Makes :meth:`run` return when the present transaction has ended."""
