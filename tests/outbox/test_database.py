@@ -93,7 +93,7 @@ async def test_transaction_ids_that_a_crash_frees() -> None:
     import asyncpg
 
     require_postgresql()
-    quiet = {"wal_writer_delay": 10_000, "bgwriter_delay": 10_000, "autovacuum": "off"}
+    quiet: dict[str, str | int] = {"wal_writer_delay": 10_000, "bgwriter_delay": 10_000, "autovacuum": "off"}
     with Postgresql(settings=quiet) as server:
         connection = await asyncpg.connect(server.dsn())
         await connection.execute(OUTBOX.schema())

@@ -1,12 +1,14 @@
 """The outbox on real PostgreSQL and real Kafka, while relays, the database and a broker are killed.
 
-confluent-kafka's read_committed consumer judges: what was committed is there once, in order per key.
+confluent-kafka's read_committed consumer judges: what was committed is there once, in order per key. A campaign sets
+AIOPRODUCER_OUTBOX_KILLS, and --timeout.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -27,7 +29,7 @@ from tests.outbox.writers import Writers, assert_complete
 log = logging.getLogger(__name__)
 
 PARTITIONS = 3
-KILLS = 15
+KILLS = int(os.environ.get("AIOPRODUCER_OUTBOX_KILLS", "15"))
 
 
 @pytest.fixture
