@@ -35,13 +35,11 @@ _NEEDED: Final = {
     "headers": "jsonb",
 }
 
-# From the last position on: behind it lie entries of deleted rows, which the index keeps until the next vacuum.
-_HERE: Final = "SELECT pg_current_snapshot()::text, (SELECT max(id) FROM {table} WHERE id > $1)"
-
 # Two disjoint parts, each with an index of its own: ids after the last position, and transactions that were open then.
 # The second is left out once its ids are passed. Lengths do not unpack large values.
 _PAGE: Final = """
-SELECT id, topic, partition, key, value, headers::text, (extract(epoch FROM created_at) * 1000)::bigint
+SELECT id, topic, partition, key, value, headers::text AS headers,
+    (extract(epoch FROM created_at) * 1000)::bigint AS created_ms
 FROM (
     SELECT *, sum(octets) OVER (ORDER BY id) AS bytes
     FROM (
@@ -49,21 +47,31 @@ FROM (
             + coalesce(pg_column_size(headers), 0) AS octets
         FROM (
             (SELECT * FROM {table}
-             WHERE id > greatest($1::bigint, $3::bigint) AND id <= $2::bigint
-                AND pg_visible_in_snapshot(xid, $6::text::pg_snapshot)
-             ORDER BY id LIMIT $7)
+             WHERE id > greatest($1::bigint, $2::bigint) {within}
+             ORDER BY id LIMIT $5)
             UNION ALL
             (SELECT * FROM {table}
-             WHERE $3::bigint < $1::bigint AND id > $3::bigint AND id <= $1::bigint
-                AND (xid >= $4::text::xid8 OR xid = ANY($5::text[]::xid8[]))
-                AND pg_visible_in_snapshot(xid, $6::text::pg_snapshot)
-             ORDER BY id LIMIT $7)
+             WHERE $2::bigint < $1::bigint AND id > $2::bigint AND id <= $1::bigint
+                AND (xid >= $3::text::xid8 OR xid = ANY($4::text[]::xid8[])) {within}
+             ORDER BY id LIMIT $5)
         ) AS found
-        ORDER BY id LIMIT $7
+        ORDER BY id LIMIT $5
     ) AS measured
 ) AS page
-WHERE bytes - octets < $8
-ORDER BY id
+WHERE bytes - octets < $6
+"""
+
+_WITHIN: Final = "AND id <= $7::bigint AND pg_visible_in_snapshot(xid, $8::text::pg_snapshot)"
+"""Restricts a page to a window that is open already. The statement that opens one sees nothing else."""
+
+# One statement, so that its snapshot is the one that the rows are seen with; its answer has no order. The greatest id is
+# looked for from the last position on: behind that lie deleted rows, which the index keeps until the next vacuum.
+_WINDOW: Final = """
+SELECT pg_current_snapshot()::text AS snapshot, (SELECT max(id) FROM {table} WHERE id > $1) AS id,
+    NULL AS topic, NULL::int AS partition, NULL::bytea AS key, NULL::bytea AS value, NULL AS headers,
+    NULL::bigint AS created_ms
+UNION ALL
+SELECT NULL, page.* FROM ({page}) AS page
 """
 
 _CLEAN: Final = """
@@ -127,8 +135,9 @@ class Database:
     def __init__(self, connection: Any, outbox: Outbox) -> None:
         self._connection = connection
         self._outbox = outbox
-        self._page = _PAGE.format(table=outbox.sql_name)
-        self._here = _HERE.format(table=outbox.sql_name)
+        self._page = _PAGE.format(table=outbox.sql_name, within=_WITHIN) + "ORDER BY id"
+        page = _PAGE.format(table=outbox.sql_name, within="")
+        self._window = _WINDOW.format(table=outbox.sql_name, page=page)
 
     async def check(self) -> str:
         """The identity of the database; OutboxSchemaException if the table is not there or not as needed."""
@@ -185,25 +194,25 @@ class Database:
         await self._connection.add_listener(self._outbox.channel, lambda *_: wake())
         self._connection.add_termination_listener(lambda *_: wake())
 
-    async def here(self, since: Position) -> Position:
-        """The position, at or after ``since``, that has all rows of transactions that have ended by now."""
-        snapshot, last = await self._connection.fetchrow(self._here, since.last)
-        return Position(since.last if last is None else last, Snapshot.parse(snapshot))
+    async def window(self, since: Position, most_rows: int, most_bytes: int) -> tuple[Position, list[Row]]:
+        """The position, at or after ``since``, that has all rows of transactions that have ended by now, and the first
+        page of what it has more."""
+        found = await self._connection.fetch(self._window, *_since(since), most_rows, most_bytes)
+        ((snapshot, last),) = [(row["snapshot"], row["id"]) for row in found if row["snapshot"] is not None]
+        rows = [Row(*row[1:]) for row in found if row["snapshot"] is None]
+        return Position(since.last if last is None else last, Snapshot.parse(snapshot)), sorted(rows)
 
     async def page(self, progress: Progress, most_rows: int, most_bytes: int) -> list[Row]:
         """The next rows of the window, in the order of their ids: as many as that, at most one row larger."""
-        since, until = progress.since, progress.until
+        until = progress.until
         assert until is not None
         found = await self._connection.fetch(
             self._page,
-            since.last,
-            until.last,
-            progress.after,
-            str(since.snapshot.xmax),
-            list(map(str, since.snapshot.xip)),
-            str(until.snapshot),
+            *_since(progress.since, progress.after),
             most_rows,
             most_bytes,
+            until.last,
+            str(until.snapshot),
         )
         return [Row(*row) for row in found]
 
@@ -241,3 +250,8 @@ class Database:
             _CLEAN.format(table=self._outbox.sql_name), position.last, str(position.snapshot.xmin), CLEANED_AT_ONCE
         )
         return int(done.rpartition(" ")[2])
+
+
+def _since(since: Position, after: int = 0) -> tuple[int, int, str, list[str]]:
+    """The parameters for what a position has not, from the id after ``after`` on."""
+    return since.last, after, str(since.snapshot.xmax), list(map(str, since.snapshot.xip))

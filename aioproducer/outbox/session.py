@@ -108,15 +108,15 @@ class Session:
 
     async def _window(self, stopped: Callable[[], bool]) -> bool:
         """Relays what was committed since the last window; returns whether there was anything."""
-        if self._progress.until is None:
-            here = await self._database.here(self._progress.since)
-            window = self._progress.to(here)
+        window, first = self._progress, None  # the session before may have ended within a window
+        if window.until is None:
+            limits = self._config.most_rows, self._config.most_bytes
+            here, first = await self._database.window(window.since, *limits)
+            window = window.to(here)
             if not self._fits(window):
                 return False
-        else:
-            window = self._progress  # the session before ended within it
         any_row = False
-        async with aclosing(self._pages(window)) as pages:
+        async with aclosing(self._pages(window, first)) as pages:
             async for page, last in pages:
                 any_row = True
                 await self._commit(page, window, last=last)
@@ -127,10 +127,10 @@ class Session:
         self._metrics.lag_rows, self._metrics.oldest_ms = 0, None
         return any_row
 
-    async def _pages(self, window: Progress) -> AsyncGenerator[tuple[list[Row], bool]]:
+    async def _pages(self, window: Progress, first: list[Row] | None) -> AsyncGenerator[tuple[list[Row], bool]]:
         """The pages of the window, and whether each is known to be the last; the next one is read ahead."""
         config = self._config
-        page = await self._database.page(window, config.most_rows, config.most_bytes)
+        page = await self._database.page(window, config.most_rows, config.most_bytes) if first is None else first
         while page:
             if len(page) < config.most_rows and sum(row.size for row in page) < config.most_bytes:
                 yield page, True

@@ -19,6 +19,13 @@ async def ids(database: Database, progress: Progress, most_rows: int = 100, most
     return [row.id for row in await database.page(progress, most_rows, most_bytes)]
 
 
+async def here(database: Database, since: Position) -> Position:
+    """The position of the window that is opened now."""
+    position, rows = await database.window(since, 100, 1_000_000)
+    assert [row.id for row in rows] == await ids(database, Progress(since).to(position)), "its first page"
+    return position
+
+
 async def test_windows_and_pages(dsn: str, database: Any) -> None:
     import asyncpg
 
@@ -30,7 +37,7 @@ async def test_windows_and_pages(dsn: str, database: Any) -> None:
         await OUTBOX.write(database, "t", b"2")
         await OUTBOX.write(late, "t", b"3")
         await OUTBOX.write(database, "t", b"4" * 10)
-        first = Progress().to(await asked.here(Position()))
+        first = Progress().to(await here(asked, Position()))
         assert first.until is not None
         assert (first.until.last, len(first.until.snapshot.xip)) == (4, 1)
         await OUTBOX.write(database, "t", b"5")
@@ -42,12 +49,15 @@ async def test_windows_and_pages(dsn: str, database: Any) -> None:
     assert await ids(asked, first, most_bytes=1) == [2], "at least one"
     assert await ids(asked, first, most_bytes=2) == [2, 4], "at most one too large"
     assert await ids(asked, first.past(2)) == [4]
+    for most_rows, most_bytes, expected in ((1, 100, [1]), (100, 1, [1]), (100, 2, [1, 2])):
+        _, rows = await asked.window(Position(), most_rows, most_bytes)
+        assert [row.id for row in rows] == expected
     assert await ids(asked, first.past(4)) == []
-    second = first.ended().to(await asked.here(first.until))
+    second = first.ended().to(await here(asked, first.until))
     assert await ids(asked, second) == [1, 3, 5]
     assert await ids(asked, second, most_rows=2) == [1, 3]
     assert await ids(asked, second.past(1)) == [3, 5]
-    third = second.ended().to(await asked.here(second.ended().since))
+    third = second.ended().to(await here(asked, second.ended().since))
     assert await ids(asked, third) == []
     assert third.newest == 5
 
@@ -62,13 +72,13 @@ async def test_only_what_is_relayed_is_deleted(dsn: str, database: Any) -> None:
         await late.execute("BEGIN")
         await OUTBOX.write(late, "t", b"2")
         await OUTBOX.write(database, "t", b"3")
-        position = await asked.here(Position())
+        position = await here(asked, Position())
         await OUTBOX.write(database, "t", b"4")
         await late.execute("COMMIT")
         assert await asked.clean(position) == 1, "rows after the oldest open transaction wait for a later position"
         assert await asked.clean(position) == 0
         assert [row["id"] for row in await database.fetch("SELECT id FROM outbox ORDER BY id")] == [2, 3, 4]
-        assert await asked.clean(await asked.here(position)) == 3
+        assert await asked.clean(await here(asked, position)) == 3
     finally:
         await late.close()
 
@@ -102,7 +112,7 @@ async def test_transaction_ids_that_a_crash_frees() -> None:
                 await OUTBOX.write(connection, "t", b"before")
                 for _ in range(50):
                     await connection.execute("BEGIN; SELECT pg_current_xact_id(); ROLLBACK")
-                position = await Database(connection, OUTBOX).here(Position())
+                position = await here(Database(connection, OUTBOX), Position())
                 server.kill()
                 connection.terminate()
                 server.start_again()
@@ -116,7 +126,7 @@ async def test_transaction_ids_that_a_crash_frees() -> None:
             else:
                 pytest.fail("the server has assigned no transaction id again: this shows nothing")
             database = Database(connection, OUTBOX)
-            window = Progress(position).to(await database.here(position))
+            window = Progress(position).to(await here(database, position))
             assert await ids(database, window) == [row_id]
             assert await database.drawn() >= position.last
         finally:
