@@ -64,8 +64,8 @@ WHERE bytes - octets < $6
 _WITHIN: Final = "AND id <= $7::bigint AND pg_visible_in_snapshot(xid, $8::text::pg_snapshot)"
 """Restricts a page to a window that is open already. The statement that opens one sees nothing else."""
 
-# One statement, so that its snapshot is the one that the rows are seen with; its answer has no order. The greatest id is
-# looked for from the last position on: behind that lie deleted rows, which the index keeps until the next vacuum.
+# One statement, so that its snapshot is the one that the rows are seen with; its answer has no order. It looks for the
+# greatest id from the last position on: behind that lie deleted rows, which the index keeps until the next vacuum.
 _WINDOW: Final = """
 SELECT pg_current_snapshot()::text AS snapshot, (SELECT max(id) FROM {table} WHERE id > $1) AS id,
     NULL AS topic, NULL::int AS partition, NULL::bytea AS key, NULL::bytea AS value, NULL AS headers,

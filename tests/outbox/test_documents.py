@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.outbox import Outbox, OutboxRelay
+from aioproducer.testing.postgresql import Postgresql
 from tests.outbox.servers import read_committed, relayed, running, until_sql
 
 TEXT = (Path(__file__).parents[2] / "docs" / "outbox.md").read_text("utf-8")
@@ -119,4 +123,25 @@ async def test_rows_that_are_kept_and_partitions(dsn: str, database: Any, cluste
     await database.execute("\n".join(drop))
     assert [record.value for record in await read_committed(cluster.bootstrap_servers)] == [
         b"%d" % n for n in range(10)
+    ]
+
+
+def test_the_example(postgresql: Postgresql) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    run = subprocess.run(
+        [sys.executable, "-W", "error", str(examples / "outbox.py")],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        env={
+            "PYTHONPATH": os.pathsep.join([str(examples), *filter(None, sys.path)]),
+            "OUTBOX_DATABASE": postgresql.dsn(),
+        },
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    states = [f"order {order}: {state}" for order in range(4) for state in ("new", "paid", "shipped")]
+    assert run.stdout.splitlines() == [
+        *(line for line in states if line not in ("order 1: shipped", "order 3: shipped")),
+        "10 rows relayed",
     ]
