@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import iscoroutinefunction
 from typing import Any, Final
 
 from aioproducer.errors import IllegalArgumentException
@@ -190,12 +191,14 @@ def _bytes(name: str, data: object) -> bytes | None:
 
 
 def _driver_of(connection: object) -> str:
-    """The package that the connection's class comes from."""
+    """The package that the connection's class comes from; IllegalArgumentException if its calls cannot be awaited."""
     for base in type(connection).__mro__:
         package = base.__module__.partition(".")[0]
-        if package in ("asyncpg", "psycopg", "sqlalchemy"):
+        if package == "asyncpg":  # which has nothing else, and wraps the methods of a pool's connections
+            return package
+        if package in ("psycopg", "sqlalchemy") and iscoroutinefunction(getattr(connection, "execute", None)):
             return package
     raise IllegalArgumentException(
-        f"a {type(connection).__module__}.{type(connection).__name__} is no connection of asyncpg, psycopg or "
-        "SQLAlchemy: use INSERT with your driver"
+        f"a {type(connection).__module__}.{type(connection).__name__} is no asynchronous connection of asyncpg, "
+        "psycopg or SQLAlchemy: use INSERT with your driver"
     )

@@ -102,8 +102,6 @@ async def turn(way: str, round_: int, postgresql: Postgresql, servers: str, opti
     topic, name = f"outbox{number}", f"outbox{number}"
     async with KafkaAdmin(bootstrap_servers=servers) as admin:
         await admin.create_topic(NewTopic(topic, PARTITIONS))
-        if number:
-            await admin.delete_topic("aioproducer-outbox")
     connection = await asyncpg.connect(postgresql.dsn())
     await connection.execute(f"CREATE DATABASE {name}")
     await connection.close()

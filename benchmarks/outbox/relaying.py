@@ -57,7 +57,8 @@ async def relay(dsn: str, servers: str, most_rows: int, done: Acknowledged) -> N
         return dead
 
     Transactions.commit = commit_and_tell  # type: ignore[method-assign]
-    await OutboxRelay(dsn, bootstrap_servers=servers, most_rows=most_rows).run()
+    name = dsn.rpartition("/")[2]  # the database's, which no other turn has
+    await OutboxRelay(dsn, name=name, bootstrap_servers=servers, most_rows=most_rows).run()
 
 
 async def run(way: str, dsn: str, servers: str, most_rows: int, backlog: int) -> None:

@@ -121,9 +121,14 @@ async def test_what_no_row_can_have(row: dict[str, Any], words: str) -> None:
         await OUTBOX.write(None, **row)
 
 
-async def test_a_connection_of_another_kind() -> None:
-    with pytest.raises(IllegalArgumentException, match="object is no connection of asyncpg, psycopg or"):
+async def test_a_connection_of_another_kind(dsn: str) -> None:
+    import psycopg
+
+    refused = "is no asynchronous connection of asyncpg, psycopg or SQLAlchemy"
+    with pytest.raises(IllegalArgumentException, match=refused):
         await OUTBOX.write(object(), "t")
+    with psycopg.connect(dsn) as connection, pytest.raises(IllegalArgumentException, match=refused):
+        await OUTBOX.write(connection, "t")
 
 
 async def test_the_database_refuses_topics_that_kafka_would_refuse(database: Any) -> None:
