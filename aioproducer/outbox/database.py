@@ -140,17 +140,19 @@ class Database:
         self._window = _WINDOW.format(table=outbox.sql_name, page=page)
 
     async def check(self) -> str:
-        """The identity of the database; OutboxSchemaException if the table is not there or not as needed."""
-        version, in_recovery, cluster, database = await self._connection.fetchrow(
+        """The identity of the table; OutboxSchemaException if it is not there or not as needed."""
+        table = self._outbox.sql_name
+        version, in_recovery, cluster, database, oid = await self._connection.fetchrow(
             "SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), system_identifier, "
-            "(SELECT oid FROM pg_database WHERE datname = current_database())::bigint FROM pg_control_system()"
+            "(SELECT oid FROM pg_database WHERE datname = current_database())::bigint, to_regclass($1)::oid::bigint "
+            "FROM pg_control_system()",
+            table,
         )
         if version < OLDEST:
             raise OutboxSchemaException(f"the database is PostgreSQL {version // 10_000}; the relay needs 13 or newer")
         if in_recovery:
             raise OutboxSchemaException("the database is a standby: the relay needs the primary")
-        table = self._outbox.sql_name
-        if await self._connection.fetchval("SELECT to_regclass($1)", table) is None:
+        if oid is None:
             raise OutboxSchemaException(
                 f"there is no table {self._outbox.name}: make it with the SQL of 'aioproducer outbox --print-schema'"
             )
@@ -180,12 +182,14 @@ class Database:
                 "or rows are not numbered in the order in which they are written"
             )
         await self._connection.execute("SET plan_cache_mode = force_custom_plan")
-        return f"{cluster}.{database}"
+        return f"{cluster}.{database}.{oid}"
 
     async def try_lock(self, name: str) -> bool:
         """Takes the lock of the relay of this name, for as long as the connection lasts, unless another one has it."""
         held: bool = await self._connection.fetchval(
-            "SELECT pg_try_advisory_lock(hashtextextended($1, 0))", f"aioproducer.outbox/{self._outbox.name}/{name}"
+            "SELECT pg_try_advisory_lock(hashtextextended('aioproducer.outbox/' || $1, to_regclass($2)::oid::bigint))",
+            name,
+            self._outbox.sql_name,
         )
         return held
 

@@ -20,14 +20,14 @@ MOST_BYTES: Final = 4096
 class Marker:
     """Which rows of which database are relayed. The offset itself is the highest id among them."""
 
-    database: str
-    """The cluster's system identifier and the database's oid: transactions have the same ids elsewhere, too."""
+    table: str
+    """The system identifier of the database server, and the oids of database and table: ids are the same elsewhere."""
     progress: Progress
 
     def as_offset(self) -> OffsetAndMetadata:
         """The form in which it is committed."""
         since, until = self.progress.since, self.progress.until
-        fields: dict[str, object] = {"v": VERSION, "db": self.database, "since": since.pack()}
+        fields: dict[str, object] = {"v": VERSION, "table": self.table, "since": since.pack()}
         if until is not None:
             fields |= {"until": until.pack(), "after": self.progress.after}
         return OffsetAndMetadata(self.progress.newest, json.dumps(fields, separators=(",", ":")))
@@ -48,7 +48,7 @@ class Marker:
                 )
             until = Position.unpack(fields["until"]) if "until" in fields else None
             return cls(
-                str(fields["db"]), Progress(Position.unpack(fields["since"]), until, int(fields.get("after", 0)))
+                str(fields["table"]), Progress(Position.unpack(fields["since"]), until, int(fields.get("after", 0)))
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise PositionMismatchException(

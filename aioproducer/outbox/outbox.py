@@ -21,7 +21,7 @@ _SCHEMA: Final = """\
 CREATE TABLE {table} (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp() CHECK (created_at BETWEEN 'epoch' AND '9999-01-01'),
     topic text NOT NULL CHECK (topic ~ '^[a-zA-Z0-9._-]{{1,249}}$'),
     partition integer CHECK (partition >= 0),
     key bytea,

@@ -56,7 +56,7 @@ class Session:
     async def begin(self, marker: Marker | None, begin: Begin) -> None:
         """Takes the marker as the place to begin; OutboxException if it does not fit the database."""
         self._progress = await self._first(marker, begin)
-        if marker is None or marker.database != self._identity or marker.progress != self._progress:
+        if marker is None or marker.table != self._identity or marker.progress != self._progress:
             await self._mark()
         await self._database.leave(self._config.name, self.committed)
 
@@ -76,10 +76,10 @@ class Session:
                 "Begin with 'adopt' at the copy in the database (rows relayed after it was left are relayed twice), or "
                 "with 'anew' with all rows of the table"
             )
-        if marker.database != self._identity and begin != "adopt":
+        if marker.table != self._identity and begin != "adopt":
             raise PositionMismatchException(
-                f"the position of {name!r} belongs to database {marker.database}, and this is {self._identity}: give "
-                "each outbox a relay of its own name. Begin with 'adopt' if this is the same database after "
+                f"the position of {name!r} belongs to table {marker.table}, and this is {self._identity}: give "
+                "each outbox a relay of its own name. Begin with 'adopt' if this is the same table after "
                 "pg_upgrade, or with 'anew' with all rows of the table if they were restored into a new one"
             )
         drawn = await self._database.drawn()

@@ -87,9 +87,11 @@ async def test_the_lock_is_of_one_relay(dsn: str, database: Any) -> None:
     import asyncpg
 
     other = await asyncpg.connect(dsn)
+    await database.execute("CREATE TABLE another (id int)")
     try:
         assert await Database(database, OUTBOX).try_lock("a")
         assert not await Database(other, OUTBOX).try_lock("a")
+        assert not await Database(other, Outbox("public.outbox")).try_lock("a")
         assert await Database(other, OUTBOX).try_lock("b")
         assert await Database(other, Outbox("another")).try_lock("a")
     finally:

@@ -28,9 +28,9 @@ def test_a_marker_is_read_as_it_was_committed(progress: Progress) -> None:
         ("", "committed '', which is no position"),
         ("17", "committed '17', which is no position"),
         ("[1]", "which is no position"),
-        ('{"v":1,"db":"7.5"}', "which is no position"),
-        ('{"v":1,"db":"7.5","since":"5:1:1:z"}', "which is no position"),
-        ('{"v":2,"db":"7.5","since":"0:1:0:"}', "the position of 'n' has version 2"),
+        ('{"v":1,"table":"7.5"}', "which is no position"),
+        ('{"v":1,"table":"7.5","since":"5:1:1:z"}', "which is no position"),
+        ('{"v":2,"table":"7.5","since":"0:1:0:"}', "the position of 'n' has version 2"),
     ],
 )
 def test_what_others_have_committed_is_refused(metadata: str, words: str) -> None:

@@ -14,6 +14,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import ConfigException, IllegalArgumentException, IllegalStateException
 from aioproducer.outbox import (
     MissingPositionException,
+    Outbox,
     OutboxRelay,
     OutboxSchemaException,
     PositionMismatchException,
@@ -308,23 +309,25 @@ async def test_a_position_without_a_database_that_fits(dsn: str, database: Any, 
         assert (await values(other))[1:] == [b"%d" % n for n in range(7)], "anew only once"
 
 
-async def test_a_position_of_another_database(
-    dsn: str, database: Any, cluster: EmbeddedCluster, postgresql: Any
-) -> None:
+async def test_a_position_of_another_table(dsn: str, database: Any, cluster: EmbeddedCluster, postgresql: Any) -> None:
     import asyncpg
 
     relay = relay_of(dsn, cluster)
     async with running(relay):
         await OUTBOX.write(database, "orders", b"1", partition=0)
         await relayed(relay, 1)
+    another = Outbox("another")
+    await database.execute(another.schema())
+    with pytest.raises(PositionMismatchException, match="belongs to table "):
+        await relay_of(dsn, cluster, outbox=another).run()
     await database.execute("CREATE DATABASE another")
-    another = await asyncpg.connect(postgresql.dsn("another"))
+    connection = await asyncpg.connect(postgresql.dsn("another"))
     try:
-        await another.execute(OUTBOX.schema())
-        with pytest.raises(PositionMismatchException, match="belongs to database "):
+        await connection.execute(OUTBOX.schema())
+        with pytest.raises(PositionMismatchException, match="belongs to table "):
             await relay_of(postgresql.dsn("another"), cluster).run()
     finally:
-        await another.close()
+        await connection.close()
     async with KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers) as admin:
         committed = await admin.list_consumer_group_offsets(NAME, [POSITION])
     marker = committed[POSITION]
