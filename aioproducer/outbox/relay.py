@@ -241,7 +241,8 @@ def _producer_configs(name: str, given: Any) -> dict[str, Any]:
     ):
         if configs.get(key):
             raise ConfigException(f"{key} cannot be given to a relay: {why}", name=key)
-    return {"client.id": name, "linger.ms": 0, **configs, "transactional.id": name}
+    # One transaction follows the other at once. While the coordinator ends the last one, it answers that it is busy.
+    return {"client.id": name, "linger.ms": 0, "retry.backoff.ms": 5, **configs, "transactional.id": name}
 
 
 async def _first_to_end(*tasks: asyncio.Task[None]) -> None:

@@ -198,7 +198,8 @@ def _found() -> Path:
 
 def _installed() -> Iterator[Path]:
     """Debian's, the newest first, and the one on PATH."""
-    yield from sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name), reverse=True)
+    debian = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.parent.name.isdecimal()]
+    yield from sorted(debian, key=lambda path: int(path.parent.name), reverse=True)
     on_path = shutil.which("postgres")
     if on_path is not None:
         yield Path(on_path).resolve().parent
