@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from random import Random
@@ -89,3 +91,8 @@ async def assert_complete(database: Any, records: Iterable[tuple[bytes | None, b
     counters = dict(await database.fetch("SELECT key, n FROM counters"))
     assert found == {key: list(range(1, n + 1)) for key, n in counters.items()}
     return sum(map(len, found.values()))
+
+
+def main() -> None:
+    """A service of its own: writes to the database that the command line names until it is killed."""
+    asyncio.run(Writers(sys.argv[1], keys=20, seed=os.getpid()).run(connections=5))
