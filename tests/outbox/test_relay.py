@@ -20,6 +20,7 @@ from aioproducer.outbox import (
     PositionMismatchException,
     RowRefusedException,
 )
+from aioproducer.outbox import marker as marker_module
 from tests.outbox.servers import read_committed, relayed, running, until, until_sql
 from tests.outbox.writers import OUTBOX, Writers, assert_complete
 from tests.support.leaks import no_leaks as no_leaks
@@ -409,3 +410,21 @@ def test_wrong_arguments(arguments: dict[str, Any], words: str) -> None:
 async def test_a_wrong_address_of_the_database() -> None:
     with pytest.raises(ConfigException, match="the address of the database is wrong"):
         await OutboxRelay("mysql://localhost/x", bootstrap_servers="localhost:9092").run()
+
+
+async def test_too_many_open_transactions_for_a_marker_are_waited_for(
+    dsn: str,
+    database: Any,
+    cluster: EmbeddedCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(marker_module, "MOST_BYTES", 10)
+    relay = relay_of(dsn, cluster)
+    async with running(relay):
+        await OUTBOX.write(database, "orders", b"1", partition=0)
+        await until(lambda: "too many for a marker; rows wait until there are fewer" in caplog.text)
+        assert await values(cluster) == []
+        monkeypatch.setattr(marker_module, "MOST_BYTES", 4096)
+        await relayed(relay, 1)
+    assert await values(cluster) == [b"1"]
