@@ -23,17 +23,35 @@ relay needs the extra ``outbox``, too. The files:
     relay_config.py   what a relay is told
     relay_metrics.py  what a relay counts
     errors.py         what ends a relay
+
+Each name is imported only when it is used: a service that writes rows needs no producer.
 """
 
-from aioproducer.outbox.errors import (
-    MissingPositionException,
-    OutboxException,
-    OutboxSchemaException,
-    PositionMismatchException,
-    RowRefusedException,
-)
-from aioproducer.outbox.outbox import Outbox
-from aioproducer.outbox.relay import OutboxRelay
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aioproducer.outbox.errors import (
+        MissingPositionException,
+        OutboxException,
+        OutboxSchemaException,
+        PositionMismatchException,
+        RowRefusedException,
+    )
+    from aioproducer.outbox.outbox import Outbox
+    from aioproducer.outbox.relay import OutboxRelay
+
+_HOMES = {
+    "MissingPositionException": "aioproducer.outbox.errors",
+    "Outbox": "aioproducer.outbox.outbox",
+    "OutboxException": "aioproducer.outbox.errors",
+    "OutboxRelay": "aioproducer.outbox.relay",
+    "OutboxSchemaException": "aioproducer.outbox.errors",
+    "PositionMismatchException": "aioproducer.outbox.errors",
+    "RowRefusedException": "aioproducer.outbox.errors",
+}
 
 __all__ = [
     "MissingPositionException",
@@ -44,3 +62,14 @@ __all__ = [
     "PositionMismatchException",
     "RowRefusedException",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
