@@ -14,6 +14,7 @@ errors, types, acls, serializers, partitioners, record_metadata, config_types
 sync              the producer for threads
 admin, reader     topics and configs; one partition, read
 transform         from topic to topic, exactly once
+outbox            rows of PostgreSQL become records, exactly once
 dead_letters      records that cannot be delivered go to a topic
 delivery_log, metrics, metrics_topic
                   deliveries and metrics, as files and topics
