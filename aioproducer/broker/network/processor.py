@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from aioproducer.broker.network.channel.channel_mute_state import ChannelMuteEvent
 from aioproducer.broker.network.channel.idle_expiry import IdleExpiryManager
@@ -27,12 +28,16 @@ from aioproducer.broker.requests.response import (
     SendResponse,
     StartThrottlingResponse,
 )
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.framing import decode_request_header
 from aioproducer.timing.clock import Clock
 
 log = logging.getLogger(__name__)
+
+_CLOSED_AT_ONCE = 64
+"""Connections whose clients have left, in one slice: some 2 ms."""
 
 
 class Processor:
@@ -63,6 +68,7 @@ class Processor:
         receive_timeout_ms: int,
         memory: MemoryPool,
         unread: UnreadResponses,
+        slices: Slices,
     ) -> None:
         self.id = id
         self._name = name
@@ -76,6 +82,7 @@ class Processor:
         self._security = security
         self._memory = memory
         self._unread = unread
+        self._slices = slices
         self.new_connections = NewConnections(self._wakeup)
         self._builder = ChannelBuilder(
             f"{name}-register", listener, security, gate, clock, channel=self._channel, log_close=log_close
@@ -83,6 +90,7 @@ class Processor:
         self._responses: deque[tuple[Request, RequestEnd]] = deque()
         self._receives: deque[KafkaChannel] = deque()
         self._lost: deque[KafkaChannel] = deque()
+        self._ended: deque[KafkaChannel] = deque()
         self._sending: dict[KafkaChannel, tuple[Request, SendResponse]] = {}
         self._channels = IdleExpiryManager(max_idle_ms, clock.monotonic)
         self._receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic)
@@ -220,6 +228,8 @@ class Processor:
                 if channel.is_writing:
                     self._sending[channel] = request, response
                     self._unread.add(channel, sum(map(len, response.parts)))
+                    if channel.may_send_on:
+                        self.sends_on(channel)
                 else:
                     self._complete(channel, request, response)
             elif isinstance(response, NoOpResponse):
@@ -234,8 +244,22 @@ class Processor:
             channel.throttle(ChannelMuteEvent.THROTTLE_ENDED)
             self.received(channel)
 
+    def sends_on(self, channel: KafkaChannel) -> None:
+        """The kernel accepts another piece of a response, which it gets in a slice."""
+        self._slices.add(channel.address, partial(self._send_on, channel))
+
+    def _send_on(self, channel: KafkaChannel, until: float) -> None:
+        while channel.may_send_on:
+            channel.send_on()
+            if self._slices.now() >= until:
+                break
+        if channel.may_send_on:
+            self.sends_on(channel)
+        elif channel.is_open and not channel.is_writing:
+            self.sent(channel)
+
     def sent(self, channel: KafkaChannel) -> None:
-        """The kernel has accepted all that was written."""
+        """The kernel has accepted the whole response."""
         sending = self._sending.pop(channel, None)
         if sending is not None:
             self._unread.remove(channel)
@@ -333,6 +357,19 @@ class Processor:
         self._channels.update(channel, self._now())
         if self.new_connections.is_closed:
             channel.abort()
+
+    def ended(self, channel: KafkaChannel) -> None:
+        """The client of the channel sends nothing more: it is closed in a slice."""
+        self._ended.append(channel)
+        if len(self._ended) == 1:
+            self._slices.add(self, self._close_ended)
+
+    def _close_ended(self, until: float) -> None:
+        # Not until its time is over: most of the work follows, when asyncio releases the connections.
+        for _ in range(min(_CLOSED_AT_ONCE, len(self._ended))):
+            self._ended.popleft().finish()
+        if self._ended:
+            self._slices.add(self, self._close_ended)
 
     def channel_lost(self, channel: KafkaChannel) -> None:
         """The connection has closed, and asyncio has released it."""
