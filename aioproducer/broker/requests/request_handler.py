@@ -118,6 +118,7 @@ class KafkaRequestHandlerPool:
                 self.handle(item)
             elif isinstance(item, CallbackRequest):
                 self._call_back(item)
+            del item  # else its request would take memory until the next one comes
             if len(channel):
                 await asyncio.sleep(0)
 
