@@ -36,6 +36,10 @@ from aioproducer.timing.clock import Clock
 
 log = logging.getLogger(__name__)
 
+MOST_AT_ONCE, LEAST_AT_ONCE = 1024 * 1024, 64 * 1024
+"""Bytes that the kernel gets at once: of one response that is being sent, and of each of many. What it does not accept,
+it may accept later in one turn of the loop for many connections."""
+
 _CLOSED_AT_ONCE = 64
 """Connections whose clients have left, in one slice: some 2 ms."""
 
@@ -224,7 +228,7 @@ class Processor:
             elif channel.in_flight is not request:
                 self._requests.completed(request, response)  # its client is gone
             elif isinstance(response, SendResponse):
-                channel.send(response.parts)
+                channel.send(response.parts, self._piece)
                 if channel.is_writing:
                     self._sending[channel] = request, response
                     self._unread.add(channel, sum(map(len, response.parts)))
@@ -244,13 +248,18 @@ class Processor:
             channel.throttle(ChannelMuteEvent.THROTTLE_ENDED)
             self.received(channel)
 
+    @property
+    def _piece(self) -> int:
+        """How many bytes of a response the kernel gets at once."""
+        return max(LEAST_AT_ONCE, MOST_AT_ONCE // (len(self._sending) + 1))
+
     def sends_on(self, channel: KafkaChannel) -> None:
         """The kernel accepts another piece of a response, which it gets in a slice."""
         self._slices.add(channel.address, partial(self._send_on, channel))
 
     def _send_on(self, channel: KafkaChannel, until: float) -> None:
         while channel.may_send_on:
-            channel.send_on()
+            channel.send_on(self._piece)
             if self._slices.now() >= until:
                 break
         if channel.may_send_on:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
@@ -20,11 +21,6 @@ from aioproducer.security.tls.peer import certified_name
 
 _LITTLE = 16 * 1024
 """Bytes of a request that are read even without free memory, so that large requests do not block small ones."""
-
-
-_PIECE = 64 * 1024
-"""Bytes of a response that the kernel gets at once. What it does not accept of them, it may accept later in one turn of
-the loop for many connections."""
 
 
 class ChannelOwner(Protocol):
@@ -240,29 +236,30 @@ class KafkaChannel(asyncio.BufferedProtocol):
     def throttle(self, event: ChannelMuteEvent) -> None:
         self.mute_state = next_mute_state(self.mute_state, event)
 
-    def send(self, parts: Sequence[Buffer]) -> None:
-        """Begins to write a response, with its first piece; :attr:`is_writing` says whether that was not all of it."""
+    def send(self, parts: Sequence[Buffer], piece: int = sys.maxsize) -> None:
+        """Begins to write a response, with its first ``piece`` bytes; :attr:`is_writing` says whether that was not all
+        of it."""
         if self._transport is None:
             return
-        if sum(map(len, parts)) <= _PIECE:
+        if sum(map(len, parts)) <= piece:
             self._write(parts)
         else:
             self._unsent.extend(parts)
-            self.send_on()
+            self.send_on(piece)
 
-    def send_on(self) -> None:
-        """Writes another piece of the response."""
-        piece: list[Buffer] = []
-        left = _PIECE
+    def send_on(self, piece: int) -> None:
+        """Writes so many bytes more of the response."""
+        parts: list[Buffer] = []
+        left = piece
         while self._unsent and left > 0:
             part = self._unsent.popleft()
             if len(part) > left:
                 whole = memoryview(part)
                 part = whole[:left]
                 self._unsent.appendleft(whole[left:])
-            piece.append(part)
+            parts.append(part)
             left -= len(part)
-        self._write(piece)
+        self._write(parts)
 
     def _write(self, parts: Sequence[Buffer]) -> None:
         transport = self._transport

@@ -9,12 +9,12 @@ import pytest
 
 from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.network.channel.channel_mute_state import ChannelMuteState
-from aioproducer.broker.network.channel.kafka_channel import _PIECE, KafkaChannel
+from aioproducer.broker.network.channel.kafka_channel import KafkaChannel
 from aioproducer.broker.network.channel.memory_pool import MemoryPool
 from aioproducer.broker.network.channel.receive_deadlines import ReceiveDeadlines
 from aioproducer.broker.network.channel.unread_responses import UnreadResponses
 from aioproducer.broker.network.gate.connection_gate import OPEN_GATE
-from aioproducer.broker.network.processor import _CLOSED_AT_ONCE, Processor
+from aioproducer.broker.network.processor import _CLOSED_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE, Processor
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.requests.slices import Slices
@@ -291,15 +291,16 @@ async def test_a_large_response_goes_to_the_kernel_in_pieces(channel: Channel) -
     """Each in a slice, as long as the kernel accepts them; the next request waits for the last one."""
     await channel.receive(1, 2)
     request = channel.pending.pop()
-    large = bytes(range(256)) * (2 * _PIECE // 256)
-    parts: list[Buffer] = [b"head", large, memoryview(large)[:_PIECE], b"tail"]
+    large = bytes(range(256)) * (2 * MOST_AT_ONCE // 256)
+    parts: list[Buffer] = [b"head", large, memoryview(large)[:MOST_AT_ONCE], b"tail"]
     channel.transport.full = True
     request.respond_bytes(parts)
-    for pieces in (1, 2, 3):
+    sizes = [MOST_AT_ONCE, *[MOST_AT_ONCE // 2] * 4]  # it counts as one that is being sent
+    for pieces in range(1, 6):
         assert await channel.handled() == []
         written = sum(map(len, channel.transport.written))
-        assert written == pieces * _PIECE, "one piece, and no more before the kernel has accepted it"
-        channel.transport.full = pieces < 3
+        assert written == sum(sizes[:pieces]), "one piece, and no more before the kernel has accepted it"
+        channel.transport.full = pieces < 5
         channel.channel.resume_writing()
     assert await channel.handled() == [2]
     assert b"".join(channel.transport.written) == b"".join(parts)
@@ -307,7 +308,7 @@ async def test_a_large_response_goes_to_the_kernel_in_pieces(channel: Channel) -
 
 async def test_the_rest_of_a_response_is_dropped_with_the_connection(channel: Channel) -> None:
     await channel.receive(1)
-    channel.pending.pop().respond_bytes([bytes(3 * _PIECE)])
+    channel.pending.pop().respond_bytes([bytes(3 * MOST_AT_ONCE)])
     while not channel.transport.written:  # noqa: ASYNC110
         await asyncio.sleep(0)
     channel.channel.connection_lost(None)
@@ -334,11 +335,11 @@ async def test_connections_whose_clients_leave_are_closed_in_slices(channel: Cha
 async def test_what_a_client_that_has_left_is_to_get_is_sent_first(channel: Channel) -> None:
     await channel.receive(1)
     channel.transport.full = True
-    channel.pending.pop().respond_bytes([bytes(3 * _PIECE)])
+    channel.pending.pop().respond_bytes([bytes(3 * MOST_AT_ONCE)])
     await channel.handled()
     assert channel.channel.eof_received()
     await channel.handled()
-    assert sum(map(len, channel.transport.written)) == 3 * _PIECE
+    assert sum(map(len, channel.transport.written)) == 3 * MOST_AT_ONCE
     assert channel.transport.closing
 
 
@@ -348,3 +349,16 @@ async def test_a_client_that_has_left_occupies_no_buffer(channel: Channel) -> No
     assert channel.channel.pending == 4
     channel.channel.eof_received()
     assert (channel.channel.pending, channel.transport.reading) == (0, False)
+
+
+async def test_the_more_responses_are_being_sent_the_smaller_are_their_pieces(channel: Channel) -> None:
+    others = [channel.connect() for _ in range(50)]
+    sizes = []
+    for other, transport in others:
+        channel.channel, transport.full = other, True
+        await channel.receive(1)
+        channel.pending.pop().respond_bytes([bytes(2 * MOST_AT_ONCE)])
+        await channel.handled()
+        sizes.append(sum(map(len, transport.written)))
+    assert sizes == [max(LEAST_AT_ONCE, MOST_AT_ONCE // (count + 1)) for count in range(50)]
+    assert sizes[-1] == LEAST_AT_ONCE
