@@ -68,6 +68,7 @@ class BrokerServer:
             listen=listen,
             random=context.state.random,
             scram_credentials=context.state.scram_credentials,
+            slices=context.slices,
             on_complete=self._completed,
         )
         self.handlers = KafkaRequestHandlerPool(
@@ -98,6 +99,7 @@ class BrokerServer:
         """Admits clients to each listener as soon as the authorizer is ready for it. Returns when all listeners admit
         them; raises the error of an authorizer that fails."""
         self.context.state.configs.follow(self)
+        self.context.slices.urgent[self.sockets.is_urgent] = None
         self.context.state.on_topic_deleted.append(self.context.topic_metrics.forget)
         self.context.state.client_quotas.listeners.add(self._configure_ip_rates)
         self.reconfigure()
@@ -152,6 +154,7 @@ class BrokerServer:
 
     async def abort(self) -> None:
         """Ends like a crash: drops connections, and unhandled requests are lost."""
+        self.context.slices.urgent.pop(self.sockets.is_urgent, None)
         self.context.state.client_quotas.listeners.discard(self._configure_ip_rates)
         self.context.state.configs.follow_no_more(self)
         self.context.state.on_topic_deleted.remove(self.context.topic_metrics.forget)

@@ -40,6 +40,7 @@ from aioproducer.broker.requests.long_work import LongWork
 from aioproducer.broker.requests.request_handler import RequestHandler
 from aioproducer.broker.requests.request_order import RequestOrder
 from aioproducer.broker.requests.response_memory import ResponseMemory
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.state.cleanup import Cleanup
 from aioproducer.broker.state.cluster_journal import IN_MEMORY
 from aioproducer.broker.state.cluster_nodes import Node
@@ -135,22 +136,25 @@ class EmbeddedCluster(ClusterContents):
         state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
         state.on_topic_deleted.append(offsets.topic_deleted)
-        super().__init__(state, TransactionCoordinator(state, offsets, self._clock, journal))
+        self._slices = slices = Slices(self._clock)
+        if self._storage is not None:
+            slices.urgent[self._storage.is_urgent] = None
+        super().__init__(state, TransactionCoordinator(state, offsets, self._clock, slices, journal))
         self._authorizer = authorizer or authorizer_of(
             state.acls,
             broker_config.authorizer_class_name,
             broker_config.super_users,
             allow_if_no_acl=broker_config.allow_everyone_if_no_acl_found,
         )
-        self._groups = GroupCoordinator(state.config, offsets, self._clock)
+        self._groups = GroupCoordinator(state.config, offsets, self._clock, slices)
         config = state.config
         self._cleanups = (
-            Cleanup("offsets", config.offsets_retention_check_interval_ms, self._groups.expire, self._clock),
+            Cleanup("offsets", config.offsets_retention_check_interval_ms, self._groups.expire, slices),
             Cleanup(
                 "transactional ids",
                 config.transaction_remove_expired_transaction_cleanup_interval_ms,
                 self._transactions.expire,
-                self._clock,
+                slices,
             ),
         )
         self._transaction_version = transaction_version
@@ -312,7 +316,8 @@ class EmbeddedCluster(ClusterContents):
             self._groups,
             Purgatories(self._clock, self._state.config, on_fatal),
             threads,
-            LongWork(self._clock, threads, self._journal),
+            self._slices,
+            LongWork(self._slices, self._journal),
             RequestOrder(),
             BatchScanner(threads),
             ResponseMemory(),

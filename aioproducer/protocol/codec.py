@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, final
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
 from aioproducer.protocol.compile_reader import compile_reader, compile_stepwise_reader
-from aioproducer.protocol.compile_writer import compile_writer
+from aioproducer.protocol.compile_writer import compile_stepwise_writer, compile_writer
 from aioproducer.protocol.compiler import Compiled
 from aioproducer.protocol.schema import Message
 
@@ -21,6 +21,7 @@ Functions = dict[tuple[type[Message], int], Compiled]
 _READERS: Functions = {}
 _STEPWISE_READERS: Functions = {}
 _WRITERS: Functions = {}
+_STEPWISE_WRITERS: Functions = {}
 
 
 def encode(message: Message, version: int) -> list[bytes | memoryview]:
@@ -36,8 +37,45 @@ def encode(message: Message, version: int) -> list[bytes | memoryview]:
         parts: list[bytes | memoryview] = write.function(message)
         return parts
     except (SchemaException, struct.error, TypeError, ValueError, AttributeError) as error:
-        field, _ = _where(write, error)
-        raise SchemaException(f"cannot write {type(message).__name__} v{version}: {field}: {error}") from error
+        raise _unwritable(write, error, message, version) from error
+
+
+ELEMENTS: Final = 100
+"""Of arrays, in one step of an :class:`Encoding`. A step takes some 0.1 ms."""
+
+
+@final
+class Encoding:
+    """As ``encode``, for a large message: in many steps, between which others have a turn of the event loop.
+
+    The message must not change before the last step.
+    """
+
+    def __init__(self, message: Message, version: int) -> None:
+        self._message = message
+        self._version = version
+        self._write = _STEPWISE_WRITERS.get((type(message), version)) or _compiled(
+            _STEPWISE_WRITERS, compile_stepwise_writer, type(message), version
+        )
+        self._steps: Generator[None, None, list[bytes | memoryview]] = self._write.function(message, ELEMENTS)
+        self.parts: list[bytes | memoryview] = []
+        """What ``encode`` returns, after the last step."""
+
+    def step(self) -> bool:
+        """Writes on; True if that was the last step. Raises what ``encode`` does."""
+        try:
+            next(self._steps)
+            return False
+        except StopIteration as stop:
+            self.parts = stop.value
+            return True
+        except (SchemaException, struct.error, TypeError, ValueError, AttributeError) as error:
+            raise _unwritable(self._write, error, self._message, self._version) from error
+
+
+def _unwritable(write: Compiled, error: Exception, message: Message, version: int) -> SchemaException:
+    field, _ = _where(write, error)
+    return SchemaException(f"cannot write {type(message).__name__} v{version}: {field}: {error}")
 
 
 def decode(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -> M:

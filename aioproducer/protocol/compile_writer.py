@@ -5,19 +5,44 @@ from __future__ import annotations
 from aioproducer.protocol.compiler import Compiled, Source
 from aioproducer.protocol.schema import BYTES, STRING, UUID, Array, Fixed, Message, Sized, Struct, Wire
 
+MOST_NUMBERS = 1000
+"""In one element of a step: they are written in one go."""
+
 
 def compile_writer(cls: type[Message], version: int) -> Compiled:
     """``write(m) -> parts``: the bytes of message ``m``, its records as buffers of their own."""
-    source = _Writer(cls, version)
+    return _compiled(_Writer(cls, version), "write", "m")
+
+
+def compile_stepwise_writer(cls: type[Message], version: int) -> Compiled:
+    """``write_steps(m, most)``, a generator that returns what ``write`` does, for large messages.
+
+    It yields after every ``most`` elements of arrays.
+    """
+    return _compiled(_StepwiseWriter(cls, version), "write_steps", "m, most")
+
+
+def _compiled(source: _Writer, name: str, parameters: str) -> Compiled:
     source.line("parts = []")
     source.line("out = bytearray()")
-    source.struct(cls, "m", "")
+    source.begin()
+    source.struct(source.cls, "m", "")
     source.line("if out or not parts: parts.append(bytes(out))")
     source.line("return parts")
-    return source.compile("write", "m")
+    return source.compile(name, parameters)
 
 
 class _Writer(Source):
+    def begin(self) -> None:
+        """What comes before the message."""
+
+    def before_element(self) -> None:
+        """What comes before each element of an array."""
+
+    def numbers(self, element: Fixed, items: str) -> None:
+        """An array of ``n`` elements of fixed size."""
+        self.line(f"out += pack(f'>{{n}}{element.code}', *{items})")
+
     def refuse(self, condition: str) -> None:
         """Where the value is not what the version can carry."""
         ((field, _),) = self.about
@@ -84,9 +109,10 @@ class _Writer(Source):
             self.line(f"n = len({items})")
             self.length(self.flexible(), "i")
             if isinstance(element, Fixed) and element is not UUID:
-                self.line(f"out += pack(f'>{{n}}{element.code}', *{items})")
+                self.numbers(element, items)
                 return
             with self.block(f"for {item} in {items}:"):
+                self.before_element()
                 if isinstance(element, type):
                     self.struct(element, item, path + "[].")
                 elif isinstance(element, Fixed):
@@ -116,3 +142,20 @@ class _Writer(Source):
         self.about = here
         self.line(f"if {values}: write_tagged_fields(out, {values})")
         self.line("else: out.append(0)")
+
+
+class _StepwiseWriter(_Writer):
+    def begin(self) -> None:
+        self.line("left = most")
+        self.line("if left < 0: yield")  # so that it is a generator, even without an array
+
+    def before_element(self) -> None:
+        self.line("left -= 1")
+        self.line("if left < 0: left = most; yield")
+
+    def numbers(self, element: Fixed, items: str) -> None:
+        start = self.variable("n")
+        with self.block(f"for {start} in range(0, n, {MOST_NUMBERS}):"):
+            self.before_element()
+            self.line(f"some = {items}[{start} : {start} + {MOST_NUMBERS}]")
+            self.line(f"out += pack(f'>{{len(some)}}{element.code}', *some)")

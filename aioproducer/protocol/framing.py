@@ -73,8 +73,14 @@ def encode_request(
 
 def encode_response(response: Response, *, version: int, correlation_id: int) -> list[bytes | memoryview]:
     """The response as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
-    header = b"".join(encode(ResponseHeader(correlation_id), _response_header_version(type(response), version)))
-    parts = encode(response, version)
+    return response_frame(type(response), version, correlation_id, encode(response, version))
+
+
+def response_frame(
+    cls: type[Response], version: int, correlation_id: int, parts: list[bytes | memoryview]
+) -> list[bytes | memoryview]:
+    """Makes a frame of the parts of an encoded response: size and header go in front of the first one."""
+    header = b"".join(encode(ResponseHeader(correlation_id), _response_header_version(cls, version)))
     size = len(header) + sum(map(len, parts))
     parts[0] = b"".join((_INT32.pack(size), header, parts[0]))
     return parts

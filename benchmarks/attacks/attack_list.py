@@ -85,6 +85,7 @@ ATTACKS = {
         Attack("20 connections pipeline requests", connection_attacks.pipelined_requests),
         Attack("connections at full speed", connection_attacks.connection_storm),
         Attack("transactions in 100,000 partitions", group_attacks.wide_transactions),
+        Attack("transactions in 100,000 partitions, on disk", group_attacks.wide_transactions_on_disk, _IN_A_DIRECTORY),
         Attack("transactions with 99,900 offsets", group_attacks.wide_offsets_of_transactions),
         Attack("8 clients produce to 9,990 partitions at a time", batch_attacks.wide_produces),
         Attack("8 clients fetch 99,900 committed offsets at a time", group_attacks.all_committed_offsets),

@@ -130,6 +130,10 @@ def wide_transactions(client: HostileClient) -> steps.Attacking:
         assert connection.ask(EndTxnRequest(HOSTILE, *identity, True), _END).error_code == ErrorCode.NONE
 
 
+def wide_transactions_on_disk(client: HostileClient) -> steps.Attacking:
+    return wide_transactions(client)
+
+
 def wide_offsets_of_transactions(client: HostileClient) -> steps.Attacking:
     connection = steps.with_wide_topics(client)
     identity = _producer(connection)

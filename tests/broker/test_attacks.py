@@ -10,20 +10,30 @@ import contextlib
 import struct
 import tracemalloc
 import zlib
+from collections import Counter
+from typing import Any
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.log.log_validator import MAX_DECOMPRESSED_SIZE
 from aioproducer.broker.network.channel.receive_deadlines import PROGRESS
+from aioproducer.broker.requests import long_work, slices
+from aioproducer.broker.requests.long_work import LongWork
 from aioproducer.errors.error_code import ErrorCode
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch_header import encode_batch_header
 from tests.support.manual_clock import ManualClock
 
-from .raw_clients.batches import NOW_MS
+from .raw_clients.batches import NOW_MS, make_batch
 from .raw_clients.raw_client import Connect, RawClient
 from .raw_clients.served import Served, exchange
 
@@ -278,3 +288,68 @@ async def test_a_decompression_bomb_is_refused(cluster: EmbeddedCluster, client:
     assert answer.error_code == ErrorCode.INVALID_RECORD
     assert "decompressed" in answer.error_message
     assert await is_well(connect)
+
+
+@pytest.fixture
+def slices_taken(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts the slices of long work; each has one step."""
+    taken: Counter[str] = Counter()
+    advance = LongWork._advance
+
+    def counted(work: LongWork, of: Any, until: float) -> bool:
+        taken[of.request.header.client_id] += 1
+        return advance(work, of, until)
+
+    monkeypatch.setattr(LongWork, "_advance", counted)
+    monkeypatch.setattr(long_work, "FIRST_SLICE", -1)
+    monkeypatch.setattr(slices, "SLICE", -1)
+    return taken
+
+
+async def test_a_short_request_does_not_wait_for_the_long_work_of_others(
+    cluster: EmbeddedCluster, connect: Connect, slices_taken: Counter[str]
+) -> None:
+    """Between the request of an honest client and its answer there are few slices, however many there are to come."""
+    cluster.create_topic("honest")
+    cluster.create_topic("wide", partitions=3_000)
+    honest, attackers = await connect(), [await connect() for _ in range(10)]
+    data = TopicProduceData("honest", cluster.topic("honest").id, [PartitionProduceData(0, make_batch(b"a"))])
+    partitions = [DeleteRecordsPartition(index, -1) for index in range(3_000)]
+    for attacker in attackers:
+        await attacker.send(DeleteRecordsRequest([DeleteRecordsTopic("wide", partitions)], 5_000), 2)
+    while slices_taken.total() < 30:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    waited = []
+    for _ in range(10):
+        before = slices_taken.total()
+        answer = await honest.request(ProduceRequest(acks=-1, topic_data=[data]), 13)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+        waited.append(slices_taken.total() - before)
+    to_come = 10 * (3_000 // 32) * 2
+    assert slices_taken.total() < to_come, "the attack goes on"
+    assert sum(waited) / len(waited) <= 10
+    for attacker in attackers:
+        await attacker.receive(ApiKey.DELETE_RECORDS, 2)
+
+
+async def test_a_long_request_waits_for_one_slice_of_each_other_request(
+    cluster: EmbeddedCluster, connect: Connect, slices_taken: Counter[str]
+) -> None:
+    cluster.create_topic("wide", partitions=3_000)
+    honest, attackers = await connect(), [await connect() for _ in range(4)]
+
+    def delete(count: int) -> DeleteRecordsRequest:
+        return DeleteRecordsRequest(
+            [DeleteRecordsTopic("wide", [DeleteRecordsPartition(index, -1) for index in range(count)])], 5_000
+        )
+
+    for attacker in attackers:
+        await attacker.send(delete(3_000), 2)
+    while slices_taken.total() < 30:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    before = slices_taken.total()
+    await honest.request(delete(320), 2)
+    # Some 20 steps of its own, and as many of each other one; its response has some more.
+    assert slices_taken.total() - before < 40 * (len(attackers) + 1)
+    for attacker in attackers:
+        await attacker.receive(ApiKey.DELETE_RECORDS, 2)

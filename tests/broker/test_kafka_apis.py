@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from aioproducer.broker import EmbeddedCluster, kafka_apis
 from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, KafkaApis
-from aioproducer.broker.requests import long_work
+from aioproducer.broker.requests import long_work, slices
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
@@ -102,7 +103,7 @@ class TestInSlices:
         monkeypatch.setattr(kafka_apis, "LARGE", -1)
         monkeypatch.setattr(kafka_apis, "PRODUCE_AT_ONCE", 0)
         monkeypatch.setattr(long_work, "FIRST_SLICE", -1)
-        monkeypatch.setattr(long_work, "SLICE", -1)
+        monkeypatch.setattr(slices, "SLICE", -1)
 
     async def test_topics_come_are_described_changed_and_go(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         names = [f"t{number}" for number in range(40)]
@@ -121,7 +122,10 @@ class TestInSlices:
         assert {one.configs[0].value for one in described} == {"7000"}
         answers = (await client.request(DeleteTopicsRequest([DeleteTopicState(name) for name in names]), 6)).responses
         assert {answer.error_code for answer in answers} == {ErrorCode.NONE}
-        assert [topic.name for topic in cluster.topics] == ["wide"]
+        (wide,) = cluster.topics
+        assert (wide.name, len(wide.partitions)) == ("wide", 200)
+        (answer,) = (await client.request(DeleteTopicsRequest([DeleteTopicState("wide")]), 6)).responses
+        assert (answer.error_code, cluster.topics, wide.partitions) == (ErrorCode.NONE, [], [])
 
     async def test_records_come_and_are_read(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         cluster.create_topic("wide", partitions=100)
@@ -231,7 +235,8 @@ class TestInSlices:
         self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(TransactionCoordinator, "markers_at_once", 2)
-        monkeypatch.setattr(TransactionCoordinator, "_schedule", lambda coordinator: None)
+        finishing: list[tuple[Any, Any]] = []
+        monkeypatch.setattr(TransactionCoordinator, "_go_on", lambda coordinator, *work: finishing.append(work))
         cluster.create_topic("wide", partitions=100)
         for committed in (True, False):
             started = await client.request(InitProducerIdRequest("x", 60_000), 4)
@@ -258,7 +263,8 @@ class TestInSlices:
             assert {cluster.log("wide", index).log_end_offset for index in (0, 1)} == {2 - committed}
             assert {cluster.log("wide", index).log_end_offset for index in (2, 99)} == {1 - committed}
             for _ in range(49):
-                cluster._transactions._continue()
+                metadata, steps = finishing.pop()
+                cluster._transactions._continue(metadata, steps, until=0)
             (found,) = (await client.request(described, 0)).transaction_states
             assert found.transaction_state == ("CompleteCommit" if committed else "CompleteAbort")
             assert found.topics == []

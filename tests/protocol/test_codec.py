@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aioproducer.errors import SchemaException
-from aioproducer.protocol.codec import NO_LIMIT, STEP, Decoding, decode, decode_prefix, encode
+from aioproducer.protocol.codec import ELEMENTS, NO_LIMIT, STEP, Decoding, Encoding, decode, decode_prefix, encode
 from aioproducer.protocol.compile_reader import MOST_NUMBERS, compile_stepwise_reader
 from aioproducer.protocol.messages.metadata import (
     MetadataResponse,
@@ -221,3 +221,50 @@ def test_no_step_reads_much_more_than_it_may() -> None:
     assert in_steps(MetadataResponse, 12, data) == MetadataResponse(topics=topics)
     assert max(after - before for before, after in pairwise([*places, len(data)])) < STEP + MOST_NUMBERS * 4 + 100
     assert len(places) > len(data) // (STEP + MOST_NUMBERS * 4 + 100)
+
+
+def written_in_steps(message: Message, version: int) -> tuple[list[bytes | memoryview], int]:
+    """The parts, and the number of steps."""
+    encoding, steps = Encoding(message, version), 1
+    while not encoding.step():
+        steps += 1
+    return encoding.parts, steps
+
+
+def parts_of(write: Callable[[], list[bytes | memoryview]]) -> list[bytes] | str:
+    try:
+        return [bytes(part) for part in write()]
+    except SchemaException as error:
+        return str(error)
+
+
+def test_writing_in_steps_comes_to_the_same_end(cls: type[Message], version: int, full_message: FullMessage) -> None:
+    for message in (full_message(cls, version), cls()):
+        in_steps = parts_of(lambda: written_in_steps(message, version)[0])  # noqa: B023 - it is called at once
+        assert in_steps == parts_of(partial(encode, message, version))
+
+
+def test_writing_many_elements_in_steps_comes_to_the_same_end(cls: type[Message], turning_point: int) -> None:
+    for message in crowded(cls, turning_point):
+        parts, steps = written_in_steps(message, turning_point)
+        assert b"".join(parts) == written(message, turning_point)
+        assert steps <= 1000 // ELEMENTS + 1
+
+
+def test_no_step_writes_more_than_it_may() -> None:
+    replicas = list(range(5000))
+    partitions = [MetadataResponsePartition(0, number, 0, 0, [1], replicas[:1], []) for number in range(3000)]
+    partitions.append(MetadataResponsePartition(0, 3000, 0, 0, replicas, replicas, []))
+    message = MetadataResponse(topics=[MetadataResponseTopic(0, "t", partitions=partitions)])
+    parts, steps = written_in_steps(message, 12)
+    assert b"".join(parts) == b"".join(encode(message, 12))
+    # A topic, its partitions, two numbers in each, and ten parts of the numbers of the last one.
+    assert steps == (1 + 3001 + 2 * 3000 + 10) // (ELEMENTS + 1) + 1
+
+
+@pytest.mark.parametrize("at", [0, 150])
+def test_what_cannot_be_written_in_steps_is_named(at: int) -> None:
+    topics = [MetadataResponseTopic(0, "t") for _ in range(200)]
+    topics[at].error_code = 2**20
+    with pytest.raises(SchemaException, match=r"cannot write MetadataResponse v12: topics\[\].error_code: "):
+        written_in_steps(MetadataResponse(topics=topics), 12)

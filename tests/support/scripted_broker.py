@@ -25,6 +25,7 @@ from aioproducer.broker.requests.long_work import LongWork
 from aioproducer.broker.requests.request import ClientSoftware
 from aioproducer.broker.requests.request import Request as HandledRequest
 from aioproducer.broker.requests.response import CloseConnectionResponse, RequestEnd, SendResponse
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.state.cluster_journal import IN_MEMORY
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
@@ -95,6 +96,9 @@ class Exchange:
             self._parts = response.parts
 
     def send_callback(self, request: HandledRequest, fun: Callable[[], object]) -> None:
+        fun()
+
+    def call_now(self, request: HandledRequest, fun: Callable[[], object]) -> None:
         fun()
 
     # aioproducer.broker.requests.request.Connection
@@ -253,7 +257,7 @@ class ScriptedCluster(EmbeddedCluster):
     def _context(self, node_id: int, on_fatal: Callable[[FatalExitError], object] = raise_fatal) -> BrokerContext:
         """Handles every request at once, so that steps get a response and not a future."""
         context = super()._context(node_id, on_fatal)
-        long_work = LongWork(_AtRest(), context.threads, IN_MEMORY)
+        long_work = LongWork(Slices(_AtRest()), IN_MEMORY)
         return replace(context, long_work=long_work, scanner=_Here(context.threads))
 
     @property

@@ -227,8 +227,7 @@ class BrokerConfig:
         10,
         at_least(1),
         "Threads of a node for what would hold up its event loop: to read large or compressed batches, one request at a"
-        " time, to encode responses that took long, to resolve host names. Further work waits. The data directory has"
-        " a thread of its own.",
+        " time, to resolve host names. Further work waits. The data directory has a thread of its own.",
     )
     queued_max_requests: int = key(
         Type.INT, 500, at_least(1), "Requests that may wait for a handler; while as many do, nothing more is read."

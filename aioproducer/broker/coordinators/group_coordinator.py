@@ -21,6 +21,7 @@ from aioproducer.broker.coordinators.expiry import expired_offsets
 from aioproducer.broker.coordinators.group_memory import OF_MEMBER, GroupMemory
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
 from aioproducer.broker.coordinators.timers import Timers
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.errors import (
     ApiException,
     GroupIdNotFoundException,
@@ -50,7 +51,7 @@ class Joining(NamedTuple):
 class GroupCoordinator:
     """All groups of the cluster. Every ``answer`` callback is called exactly once, now or later."""
 
-    def __init__(self, config: BrokerConfig, offsets: GroupOffsets, clock: Clock) -> None:
+    def __init__(self, config: BrokerConfig, offsets: GroupOffsets, clock: Clock, slices: Slices) -> None:
         self._config = config
         self._clock = clock
         self.offsets = offsets
@@ -59,7 +60,7 @@ class GroupCoordinator:
         self._pending: dict[str, set[str]] = {}
         self._joins: dict[str, Answer] = {}
         self._syncs: dict[str, Answer] = {}
-        self._timers: Timers[tuple[str, str]] = Timers(clock)
+        self._timers: Timers[tuple[str, str]] = Timers(slices)
 
     def close(self) -> None:
         """Stops all timers."""

@@ -7,10 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from aioproducer.timing.clock import Clock
-
-SLICE = 0.002
-"""Seconds in which one turn of the event loop calls back timers that are over."""
+from aioproducer.broker.requests.slices import Slices
 
 K = TypeVar("K")
 
@@ -19,8 +16,8 @@ class Timers(Generic[K]):
     """Timers by key. Clients choose their times, so thousands may be over in the same turn: they are called back one
     after the other, in slices. A timer may be stopped until its callback is called."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._now = clock.monotonic
+    def __init__(self, slices: Slices) -> None:
+        self._slices = slices
         self._running: dict[K, asyncio.TimerHandle] = {}
         self._over: OrderedDict[K, Callable[[], object]] = OrderedDict()
         self._scheduled = False
@@ -57,16 +54,15 @@ class Timers(Generic[K]):
     def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._call_back)
+            self._slices.add(self, self._call_back)
 
-    def _call_back(self) -> None:
+    def _call_back(self, until: float) -> None:
         self._scheduled = False
-        until = self._now() + SLICE
         try:
             while self._over:
                 _, callback = self._over.popitem(last=False)
                 callback()
-                if self._now() >= until:
+                if self._slices.now() >= until:
                     break
         finally:
             if self._over:

@@ -5,16 +5,14 @@ partition before it writes to it, and keeps its epoch from one transaction to th
 a write adds the partition, and the end of a transaction bumps the epoch, so that no late record of one transaction gets
 into the next.
 
-Markers are written in the same step as the decision if they are few; further ones in later turns of the
-loop, and until then requests for the transactional id are answered with ``CONCURRENT_TRANSACTIONS``, as in Kafka.
+Markers are written in the same step as the decision if they are few; further ones in slices, and until then requests
+for the transactional id are answered with ``CONCURRENT_TRANSACTIONS``, as in Kafka.
 Simplification: all nodes know a decision at once.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -22,6 +20,7 @@ from aioproducer.broker.coordinators.expiry import is_expired
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
 from aioproducer.broker.coordinators.timers import Timers
 from aioproducer.broker.log.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.state.cluster_journal import IN_MEMORY, ClusterJournal, Decision
 from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.broker.state.transaction_metadata import COMPLETE, TransactionMetadata, TransactionState
@@ -47,23 +46,28 @@ NOBODY: Identity = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 class TransactionCoordinator:
     """All transactional ids of the cluster. Methods raise the exception whose code Kafka answers."""
 
-    markers_at_once = 500
-    """How many markers one turn of the event loop writes at most: some 2 ms."""
+    markers_at_once = 100
+    """How many markers are written before other work may be done: some 0.5 ms."""
 
     few_markers = 50
     """So many are written with the decision in any case: a transaction in few partitions is completed at once."""
 
     def __init__(
-        self, state: ClusterState, offsets: GroupOffsets, clock: Clock, journal: ClusterJournal = IN_MEMORY
+        self,
+        state: ClusterState,
+        offsets: GroupOffsets,
+        clock: Clock,
+        slices: Slices,
+        journal: ClusterJournal = IN_MEMORY,
     ) -> None:
         self._journal = journal
         self._state = state
         self._clock = clock
         self.offsets = offsets
         self._transactions: dict[str, TransactionMetadata] = {}
-        self._timers: Timers[str] = Timers(clock)
-        self._finishing: deque[tuple[TransactionMetadata, Iterator[None]]] = deque()
-        """Prepared transactions, and the steps that write their markers. They take turns."""
+        self._timers: Timers[str] = Timers(slices)
+        self._slices = slices
+        self._closed = False
 
     def transaction(self, transactional_id: str) -> TransactionMetadata | None:
         return self._transactions.get(transactional_id)
@@ -75,7 +79,7 @@ class TransactionCoordinator:
     def close(self) -> None:
         """Cancels the time-outs of all transactions. Those that are prepared are finished after a restart."""
         self._timers.close()
-        self._finishing.clear()
+        self._closed = True
 
     def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
         """The id and epoch to continue with; the previous owner of the transactional id is fenced.
@@ -238,33 +242,31 @@ class TransactionCoordinator:
         metadata.next_epoch(self._state.allocate_producer_id() if metadata.is_exhausted else None)
 
     def _end(self, metadata: TransactionMetadata, marked: Identity, *, committed: bool) -> None:
-        """Decides the end of the open transaction, and finishes it: now, or in turns of the loop if it is large."""
+        """Decides the end of the open transaction, and finishes it: now, or in slices if it is large."""
         self._timers.stop(metadata.transactional_id)
         metadata.prepare(marked, committed=committed)
         steps = self._finish(metadata)
         next(steps, None)
         if metadata.is_prepared:
             self._changed(metadata)  # in the commit of the first markers: after a crash the others are written
-            self._finishing.append((metadata, steps))
-            if len(self._finishing) == 1:
-                self._schedule()
+            self._go_on(metadata, steps)
 
-    def _schedule(self) -> None:
-        self._journal.when_room(partial(asyncio.get_running_loop().call_soon, self._continue))
+    def _go_on(self, metadata: TransactionMetadata, steps: Iterator[None]) -> None:
+        self._journal.when_room(partial(self._slices.add, self, partial(self._continue, metadata, steps)))
 
-    def _continue(self) -> None:
-        if not self._finishing:
-            return  # closed meanwhile
-        metadata, steps = self._finishing.popleft()
+    def _continue(self, metadata: TransactionMetadata, steps: Iterator[None], until: float) -> None:
+        if self._closed:
+            return
         try:
-            next(steps, None)
+            while metadata.is_prepared:
+                next(steps, None)
+                if self._slices.now() >= until or not self._journal.room:
+                    break
         except KafkaStorageException as error:
             log.warning("the transaction of %r is finished after a restart: %s", metadata.transactional_id, error)
         else:
             if metadata.is_prepared:
-                self._finishing.append((metadata, steps))
-        if self._finishing:
-            self._schedule()
+                self._go_on(metadata, steps)
 
     def _finish(self, metadata: TransactionMetadata, *, restarted: bool = False) -> Iterator[None]:
         """Completes a prepared transaction; yields when other work may be done first."""

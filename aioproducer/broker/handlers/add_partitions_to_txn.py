@@ -41,19 +41,21 @@ def handle(
         if number % _PARTITIONS_AT_ONCE == 0:
             yield
     if not may_write:
-        codes = dict.fromkeys(wanted, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     elif refused:  # all or nothing
-        codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
+        code = ErrorCode.OPERATION_NOT_ATTEMPTED
     else:
-        codes = dict.fromkeys(wanted, _add(context, request, message, wanted))
-    topics = [
-        AddPartitionsToTxnTopicResult(
-            topic.name,
-            [AddPartitionsToTxnPartitionResult(index, codes[topic.name, index]) for index in topic.partitions],
-        )
-        for topic in message.v3_and_below_topics
-    ]
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
+        code = _add(context, request, message, wanted)
+    response = AddPartitionsToTxnResponse()
+    for topic in message.v3_and_below_topics:
+        yield
+        results: list[AddPartitionsToTxnPartitionResult] = []
+        for index in topic.partitions:
+            results.append(AddPartitionsToTxnPartitionResult(index, refused.get((topic.name, index), code)))
+            if len(results) % _PARTITIONS_AT_ONCE == 0:
+                yield
+        response.results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult(topic.name, results))
+    return response
 
 
 def _refusal(context: BrokerContext, access: Access, partition: tuple[str, int]) -> ErrorCode:

@@ -18,6 +18,7 @@ from aioproducer.broker.requests.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.requests.long_work import LongWork
 from aioproducer.broker.requests.request_order import RequestOrder
 from aioproducer.broker.requests.response_memory import ResponseMemory
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.errors import SecurityDisabledException
 from aioproducer.tasks.background_threads import BackgroundThreads
@@ -35,6 +36,8 @@ class BrokerContext:
     groups: GroupCoordinator
     purgatories: Purgatories
     threads: BackgroundThreads
+    slices: Slices
+    """Of all nodes: they share the event loop."""
     long_work: LongWork
     order: RequestOrder
     scanner: BatchScanner

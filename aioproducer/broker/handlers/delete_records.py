@@ -49,10 +49,15 @@ def handle(
                 yield
         response.topics.append(result)
         yield
-    waiting = [deletion for deletion in waiting if not deletion.is_replicated()]
-    if not waiting:
+    behind: list[_Deletion] = []
+    for number, deletion in enumerate(waiting, start=1):
+        if not deletion.is_replicated():
+            behind.append(deletion)
+        if number % _PARTITIONS_AT_ONCE == 0:
+            yield
+    if not behind:
         return response
-    delayed = DelayedReplication(request, message.timeout_ms, context.node_id, response, waiting)
+    delayed = DelayedReplication(request, message.timeout_ms, context.node_id, response, behind)
     context.purgatories.delete_records.wait_for(delayed.partitions, delayed)
     return None
 

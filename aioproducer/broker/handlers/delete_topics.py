@@ -29,6 +29,7 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(1, 6)
 
+_PARTITIONS_AT_ONCE = 100
 _TOPIC_ID_VERSION = 6
 _STRICT_VERSION = 5
 """From here on clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
@@ -88,7 +89,11 @@ def _delete(
             mutations.record(len(known.partitions))
             # Few are left for the deletion itself, which must remove all at once.
             yield from context.groups.offsets.forgetting(known.name)
-        topic = context.state.delete_topic(name) if name is not None else context.state.delete_topic_by_id(topic_id)
+        state = context.state
+        topic = yield from (state.deleting_topic(name) if name is not None else state.deleting_topic_by_id(topic_id))
+        while topic.partitions:  # to free thousands of them at once would take long
+            del topic.partitions[-_PARTITIONS_AT_ONCE:]
+            yield
         return DeletableTopicResult(topic.name, topic.id, ErrorCode.NONE)
     except ApiException as error:
         return DeletableTopicResult(name, topic_id, error.code, str(error))

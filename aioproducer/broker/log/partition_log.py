@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
@@ -259,9 +260,16 @@ class PartitionLog:
     # reading
 
     def read(
-        self, offset: int, max_bytes: int, *, min_one_batch: bool = True, committed: bool = False
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        min_one_batch: bool = True,
+        committed: bool = False,
+        at_once: int = sys.maxsize,
     ) -> Sequence[Buffer]:
-        """Whole batches from the one that has ``offset`` up to the high watermark, together at most ``max_bytes``.
+        """Whole batches from the one that has ``offset`` up to the high watermark, together at most ``max_bytes``, and
+        no more as soon as they have the bytes of ``at_once``.
 
         With ``min_one_batch`` the first batch is returned even if it is larger. With ``committed`` the read ends at the
         last stable offset. Raises :class:`OffsetOutOfRangeException`.
@@ -275,8 +283,10 @@ class PartitionLog:
         if committed or self.replicated_to is not None:
             end = self._index.count_before(self.last_stable_offset if committed else self.high_watermark)
         first = last = self._index.place_of(offset)
-        while last < end:
-            max_bytes -= batches.size(last)
+        while last < end and at_once > 0:
+            size = batches.size(last)
+            max_bytes -= size
+            at_once -= size
             if max_bytes < 0 and (last > first or not min_one_batch):
                 break
             last += 1

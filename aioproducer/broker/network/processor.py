@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from aioproducer.broker.network.channel.channel_mute_state import ChannelMuteEvent
 from aioproducer.broker.network.channel.idle_expiry import IdleExpiryManager
@@ -27,12 +28,20 @@ from aioproducer.broker.requests.response import (
     SendResponse,
     StartThrottlingResponse,
 )
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.framing import decode_request_header
 from aioproducer.timing.clock import Clock
 
 log = logging.getLogger(__name__)
+
+MOST_AT_ONCE, LEAST_AT_ONCE = 1024 * 1024, 64 * 1024
+"""Bytes that the kernel gets at once: of one response that is being sent, and of each of many. What it does not accept,
+it may accept later in one turn of the loop for many connections."""
+
+_CLOSED_AT_ONCE = 64
+"""Connections whose clients have left, in one slice: some 2 ms."""
 
 
 class Processor:
@@ -63,6 +72,7 @@ class Processor:
         receive_timeout_ms: int,
         memory: MemoryPool,
         unread: UnreadResponses,
+        slices: Slices,
     ) -> None:
         self.id = id
         self._name = name
@@ -76,6 +86,7 @@ class Processor:
         self._security = security
         self._memory = memory
         self._unread = unread
+        self._slices = slices
         self.new_connections = NewConnections(self._wakeup)
         self._builder = ChannelBuilder(
             f"{name}-register", listener, security, gate, clock, channel=self._channel, log_close=log_close
@@ -83,6 +94,7 @@ class Processor:
         self._responses: deque[tuple[Request, RequestEnd]] = deque()
         self._receives: deque[KafkaChannel] = deque()
         self._lost: deque[KafkaChannel] = deque()
+        self._ended: deque[KafkaChannel] = deque()
         self._sending: dict[KafkaChannel, tuple[Request, SendResponse]] = {}
         self._channels = IdleExpiryManager(max_idle_ms, clock.monotonic)
         self._receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic)
@@ -216,10 +228,12 @@ class Processor:
             elif channel.in_flight is not request:
                 self._requests.completed(request, response)  # its client is gone
             elif isinstance(response, SendResponse):
-                channel.send(response.parts)
+                channel.send(response.parts, self._piece)
                 if channel.is_writing:
                     self._sending[channel] = request, response
                     self._unread.add(channel, sum(map(len, response.parts)))
+                    if channel.may_send_on:
+                        self.sends_on(channel)
                 else:
                     self._complete(channel, request, response)
             elif isinstance(response, NoOpResponse):
@@ -234,8 +248,27 @@ class Processor:
             channel.throttle(ChannelMuteEvent.THROTTLE_ENDED)
             self.received(channel)
 
+    @property
+    def _piece(self) -> int:
+        """How many bytes of a response the kernel gets at once."""
+        return max(LEAST_AT_ONCE, MOST_AT_ONCE // (len(self._sending) + 1))
+
+    def sends_on(self, channel: KafkaChannel) -> None:
+        """The kernel accepts another piece of a response, which it gets in a slice."""
+        self._slices.add(channel.address, partial(self._send_on, channel))
+
+    def _send_on(self, channel: KafkaChannel, until: float) -> None:
+        while channel.may_send_on:
+            channel.send_on(self._piece)
+            if self._slices.now() >= until:
+                break
+        if channel.may_send_on:
+            self.sends_on(channel)
+        elif channel.is_open and not channel.is_writing:
+            self.sent(channel)
+
     def sent(self, channel: KafkaChannel) -> None:
-        """The kernel has accepted all that was written."""
+        """The kernel has accepted the whole response."""
         sending = self._sending.pop(channel, None)
         if sending is not None:
             self._unread.remove(channel)
@@ -333,6 +366,19 @@ class Processor:
         self._channels.update(channel, self._now())
         if self.new_connections.is_closed:
             channel.abort()
+
+    def ended(self, channel: KafkaChannel) -> None:
+        """The client of the channel sends nothing more: it is closed in a slice."""
+        self._ended.append(channel)
+        if len(self._ended) == 1:
+            self._slices.add(self, self._close_ended)
+
+    def _close_ended(self, until: float) -> None:
+        # Not until its time is over: most of the work follows, when asyncio releases the connections.
+        for _ in range(min(_CLOSED_AT_ONCE, len(self._ended))):
+            self._ended.popleft().finish()
+        if self._ended:
+            self._slices.add(self, self._close_ended)
 
     def channel_lost(self, channel: KafkaChannel) -> None:
         """The connection has closed, and asyncio has released it."""

@@ -22,6 +22,7 @@ from aioproducer.broker.network.processor import Processor
 from aioproducer.broker.requests.request import Quotas, Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.requests.response import RequestEnd
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.scram_credentials import ScramCredentials
 from aioproducer.timing.clock import Clock
@@ -50,6 +51,7 @@ class SocketServer:
         listen: Listen = listen,
         random: Random | None = None,
         scram_credentials: ScramCredentials | None = None,
+        slices: Slices | None = None,
         on_complete: Callable[[Request, RequestEnd, float], object] | None = None,
     ) -> None:
         self._node_id = node_id
@@ -73,6 +75,7 @@ class SocketServer:
         """The acceptors of listeners that are being closed while the others stay open."""
         self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
         self._unread = UnreadResponses()
+        self._slices = slices or Slices(clock)
         self.requests = RequestChannel(config.queued_max_requests, clock, quotas, on_complete)
 
     async def open(self, end_points: Iterable[EndPoint]) -> dict[str, EndPoint]:
@@ -192,6 +195,10 @@ class SocketServer:
     def _all_acceptors(self) -> list[Acceptor]:
         return [*self.acceptors.values(), *self._leaving]
 
+    def is_urgent(self) -> bool:
+        """Whether requests wait to be handled, or responses to be written."""
+        return self.requests.waits or not all(processor.is_idle for processor in self.processors)
+
     def close_least_active(self, count: int, spared: str | None = None) -> int:
         """Closes up to ``count`` connections, the least active first, except those of the listener ``spared``.
 
@@ -291,6 +298,7 @@ class SocketServer:
                 receive_timeout_ms=config.socket_request_receive_timeout_ms,
                 memory=self.memory,
                 unread=self._unread,
+                slices=self._slices,
             )
             self.requests.add_processor(id, processor)
             processors.append(processor)

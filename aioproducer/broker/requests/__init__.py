@@ -11,6 +11,7 @@ request_channel.py    the queue between processors and request handlers
 request_handler.py    the pool of request handlers
 fatal_exit_error.py   the error that stops the node
 request_order.py, long_work.py   requests that take several turns of the loop
+slices.py, fair_queue.py   how all work that takes several turns of the loop shares it
 response_memory.py    how much memory responses may take
 request_log.py, request_metrics.py, broker_topic_metrics.py, error_counts.py   logging and metrics
 """

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
+from aioproducer.broker.requests.fair_queue import FairQueue
 from aioproducer.broker.requests.request import Request
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.protocol.schema import Response
-from aioproducer.tasks.background_threads import BackgroundThreads
-from aioproducer.timing.clock import Clock
 
 T = TypeVar("T")
 
@@ -22,13 +21,10 @@ Steps = Generator[None, None, T]
 FIRST_SLICE = 0.0005
 """Seconds of the first slice. Nearly all requests take less."""
 
-SLICE = 0.002
-"""Seconds of each later slice."""
-
 LARGE_AT_ONCE = 16
 """How many large requests are handled at the same time."""
 
-LONGEST_AT_ONCE = 16
+LONGEST_AT_ONCE = 8
 """How many requests that need more than one later slice take turns at the same time: their answers may be large."""
 
 
@@ -61,40 +57,41 @@ class _Work:
     is_longest: bool = False
     """Whether it is one of those that take turns until they are done."""
 
+    @property
+    def owner(self) -> str:
+        return self.request.connection.address
+
 
 class LongWork:
-    """The long requests of one node. Each gets a slice of time at once. If it needs more, it waits, and the waiting
-    requests take turns: one of them gets another slice in each turn of the loop. So a request delays the others by one
-    slice at most, however long it takes. Those that need still more are parked unless few are that long, because each
-    keeps a part of its answer in memory.
+    """The long requests of one node. Each gets a slice of time at once. If it needs more, it takes turns with all other
+    work that takes long (:class:`Slices`), and so do the steps that encode its response. Requests that need still more
+    are parked unless few are that long, because each keeps a part of its answer in memory. Wherever requests wait, the
+    addresses of clients take turns.
 
     When a client disconnects, its work is dropped unless it is ``needed``: then it changes something, and also waits
-    while there is no ``room`` for more changes. ``threads`` encode the responses.
+    while there is no ``room`` for more changes.
     """
 
-    def __init__(self, clock: Clock, threads: BackgroundThreads, room: Room) -> None:
-        self._now = clock.monotonic
-        self._threads = threads
+    def __init__(self, slices: Slices, room: Room) -> None:
+        self._slices = slices
         self._room = room
+        self._queued = 0
         self._without_room: deque[_Work] = deque()
-        self._waiting: deque[_Work] = deque()
-        self._parked: deque[_Work] = deque()
+        self._parked: FairQueue[_Work] = FairQueue()
         self._longest = 0
-        self._scheduled = False
         self._large = 0
-        self._large_waiting: deque[tuple[Request, Callable[[], None]]] = deque()
+        self._large_waiting: FairQueue[tuple[Request, Callable[[], None]]] = FairQueue()
 
     def __len__(self) -> int:
         """How many requests wait for another slice."""
-        return len(self._waiting) + len(self._parked) + len(self._without_room)
+        return self._queued + len(self._parked) + len(self._without_room)
 
     def run(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
         """Runs the steps and responds with their result, now or later. If it is None, they have ended the request."""
         work = _Work(request, steps, needed)
-        if not self._advance(work, FIRST_SLICE):
-            request.took_long(self._threads)
-            self._waiting.append(work)
-            self._schedule()
+        if not self._slices.begin(partial(self._begin, work), FIRST_SLICE):
+            self._queued += 1
+            self._slices.add(work.owner, partial(self._begin_late, work), first=True)
 
     def run_large(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
         """As :meth:`run`, for steps that take much memory: at most ``LARGE_AT_ONCE`` run, and the others wait."""
@@ -102,7 +99,7 @@ class LongWork:
         if self._large < LARGE_AT_ONCE:
             start()
         else:
-            self._large_waiting.append((request, start))
+            self._large_waiting.append(request.connection.address, (request, start))
 
     def _start_large(self, request: Request, steps: Steps[Response | None], needed: bool) -> None:
         self._large += 1
@@ -117,12 +114,51 @@ class LongWork:
                 request, start = self._large_waiting.popleft()
                 request.call_back(start)
 
-    def _advance(self, work: _Work, seconds: float) -> bool:
+    def _begin(self, work: _Work, until: float) -> None:
+        if not self._advance(work, until):
+            work.request.took_long(self._encode)
+            self._queue(work)
+
+    def _begin_late(self, work: _Work, until: float) -> None:
+        self._queued -= 1
+        until = min(until, self._slices.now() + FIRST_SLICE)
+        work.request.call_now(partial(self._begin, work, until))
+
+    def _encode(self, request: Request, steps: Steps[None]) -> None:
+        # Not parked: its message takes memory until it is encoded.
+        self._longest += 1
+        self._queue(_Work(request, steps, needed=False, is_longest=True))
+
+    def _queue(self, work: _Work) -> None:
+        self._queued += 1
+        self._slices.add(work.owner, partial(self._continue, work))
+
+    def _continue(self, work: _Work, until: float) -> None:
+        self._queued -= 1
+        # As a handler does, because it deals with every exception.
+        work.request.call_now(partial(self._take_turn, work, until))
+
+    def _take_turn(self, work: _Work, until: float) -> None:
+        is_over = True
+        try:
+            if work.request.abandoned and not work.needed:
+                work.steps.close()
+            elif not self._has_room(work):
+                is_over = False
+            else:
+                is_over = self._advance(work, until)
+        finally:
+            if is_over:
+                self._over(work)
+            else:
+                self._wait(work)
+
+    def _advance(self, work: _Work, until: float) -> bool:
         """Whether that was all of it."""
-        until = self._now() + seconds
+        now = self._slices.now
         try:
             next(work.steps)
-            while self._now() < until and self._has_room(work):
+            while now() < until and self._has_room(work):
                 next(work.steps)
         except StopIteration as end:
             if end.value is not None:
@@ -133,34 +169,6 @@ class LongWork:
     def _has_room(self, work: _Work) -> bool:
         return not work.needed or self._room.room > 0
 
-    def _schedule(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._call_back)
-
-    def _call_back(self) -> None:
-        # A handler runs it, because it deals with every exception.
-        self._waiting[0].request.call_back(self._continue)
-
-    def _continue(self) -> None:
-        self._scheduled = False
-        work = self._waiting.popleft()
-        is_over = True
-        try:
-            if work.request.abandoned and not work.needed:
-                work.steps.close()
-            elif not self._has_room(work):
-                is_over = False
-            else:
-                is_over = self._advance(work, SLICE)
-        finally:
-            if is_over:
-                self._over(work)
-            else:
-                self._wait(work)
-            if self._waiting:
-                self._schedule()
-
     def _wait(self, work: _Work) -> None:
         if not self._has_room(work):
             if work.is_longest:
@@ -169,18 +177,16 @@ class LongWork:
             if len(self._without_room) == 1:
                 self._room.when_room(self._room_again)
         elif not work.is_longest and self._longest >= LONGEST_AT_ONCE:
-            self._parked.append(work)
+            self._parked.append(work.owner, work)
         else:
             self._longest += not work.is_longest
             work.is_longest = True
-            self._waiting.append(work)
+            self._queue(work)
 
     def _room_again(self) -> None:
         works, self._without_room = self._without_room, deque()
         for work in works:
             self._wait(work)
-        if self._waiting:
-            self._schedule()
 
     def _over(self, work: _Work) -> None:
         """It takes no more turns, at least for now."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from aioproducer.broker.requests.error_counts import error_counts
+from aioproducer.broker.requests.error_counts import counting_errors
 from aioproducer.broker.requests.response import (
     CloseConnectionResponse,
     EndThrottlingResponse,
@@ -15,17 +14,17 @@ from aioproducer.broker.requests.response import (
     SendResponse,
     StartThrottlingResponse,
 )
-from aioproducer.protocol.framing import encode_response
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.codec import Encoding
+from aioproducer.protocol.framing import encode_response, response_frame
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.schema import Response
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from aioproducer.broker.security.sasl_server_authenticator import SaslServerAuthenticator
     from aioproducer.protocol.primitives import Buffer
-    from aioproducer.tasks.background_threads import BackgroundThreads
 
 
 class ResponseChannel(Protocol):
@@ -34,6 +33,8 @@ class ResponseChannel(Protocol):
     def send_response(self, request: Request, response: RequestEnd) -> None: ...
 
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None: ...
+
+    def call_now(self, request: Request, fun: Callable[[], object]) -> None: ...
 
 
 class Quotas(Protocol):
@@ -100,9 +101,9 @@ class Request:
         "_abandon",
         "_abandoned",
         "_channel",
+        "_in_slices",
         "_is_held",
         "_over",
-        "_threads",
         "_throttled",
         "api_local_complete_time",
         "body_at",
@@ -145,7 +146,7 @@ class Request:
         self._throttled: Callable[[], object] | None = None
         self._abandoned = False
         self._is_held = False
-        self._threads: BackgroundThreads | None = None
+        self._in_slices: Callable[[Request, Generator[None, None, None]], object] | None = None
         self.throttle_time_ms = 0
         self.start_time = start_time
         self.request_dequeue_time = -1.0
@@ -164,22 +165,24 @@ class Request:
             response = self.quotas.answer(self, response)
         if version is None:
             version = self.header.api_version
-        if self._threads is not None:
-            encoding = self._threads.run(partial(self._encoded_and_counted, response, version))
-            encoding.add_done_callback(self._send_encoded)
+        if self._in_slices is not None:
+            self._in_slices(self, self._encoding(response, version))
         else:
             self._channel.send_response(self, SendResponse(self._encoded(response, version), response))
 
-    def _encoded_and_counted(self, response: Response, version: int) -> SendResponse:
-        return SendResponse(self._encoded(response, version), response, error_counts(response))
+    def _encoding(self, response: Response, version: int) -> Generator[None, None, None]:
+        encoding = Encoding(response, version)
+        while not encoding.step():
+            yield
+        parts = response_frame(type(response), version, self.header.correlation_id, encoding.parts)
+        errors = yield from counting_errors(response)
+        # A client may read its response late. Then its bytes take memory, and not the message, which takes much more.
+        kept = response if response.API_KEY is ApiKey.FETCH else None
+        self._channel.send_response(self, SendResponse(parts, kept, errors))
 
-    def _send_encoded(self, encoding: asyncio.Future[SendResponse]) -> None:
-        if not encoding.cancelled():  # else the node has stopped
-            self.call_back(lambda: self._channel.send_response(self, encoding.result()))
-
-    def took_long(self, threads: BackgroundThreads) -> None:
-        """Makes one of these threads encode the response and count its errors, because that may take long, too."""
-        self._threads = threads
+    def took_long(self, in_slices: Callable[[Request, Generator[None, None, None]], object]) -> None:
+        """Has the steps that encode the response done by ``in_slices``, because they may take long, too."""
+        self._in_slices = in_slices
 
     def _encoded(self, response: Response, version: int) -> Sequence[Buffer]:
         return encode_response(response, version=version, correlation_id=self.header.correlation_id)
@@ -204,6 +207,10 @@ class Request:
         """Makes a handler call ``fun`` before new requests. An exception ends the request as if the handler had raised
         it (Kafka's ``wrapAsyncCallback``)."""
         self._channel.send_callback(self, fun)
+
+    def call_now(self, fun: Callable[[], object]) -> None:
+        """Calls ``fun`` at once, as a handler would; see :meth:`call_back`. Does nothing once the node has stopped."""
+        self._channel.call_now(self, fun)
 
     def start_throttling(self) -> None:
         """Delays the client's next request until :meth:`end_throttling`. Called before the request ends (KIP-219)."""
@@ -287,8 +294,8 @@ class WrappedRequest(Request):
     def on_abandon(self, callback: Callable[[], object]) -> None:
         self._request.on_abandon(callback)
 
-    def took_long(self, threads: BackgroundThreads) -> None:
-        self._request.took_long(threads)
+    def took_long(self, in_slices: Callable[[Request, Generator[None, None, None]], object]) -> None:
+        self._request.took_long(in_slices)
 
     def when_over(self, callback: Callable[[], object]) -> None:
         self._request.when_over(callback)

@@ -73,6 +73,8 @@ class RequestChannel:
         self._handed_over = 0  # to handlers that have not begun yet
         self._processors: dict[int, ResponseQueue] = {}
         self.handler: Callable[[Request], object] | None = None
+        self.caller: Callable[[CallbackRequest], object] | None = None
+        """Runs callbacks as a handler does."""
         self.handlers = 0
         """The number of handlers."""
         self._on_complete = on_complete
@@ -99,7 +101,7 @@ class RequestChannel:
 
         Waking a task would cost a turn of the loop, and so would each answer.
         """
-        if self.handler is None or self._requests or self._callbacks or self._handed_over:
+        if self.handler is None or self.waits:
             return False
         self.handler(request)
         return True
@@ -162,6 +164,16 @@ class RequestChannel:
         self._callbacks.append(CallbackRequest(request, fun))
         if self._idle_handlers:
             self._put(Sentinel.WAKEUP)
+
+    def call_now(self, request: Request, fun: Callable[[], object]) -> None:
+        """Runs the rest of a request without queueing it."""
+        if self.caller is not None:
+            self.caller(CallbackRequest(request, fun))
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything waits for a handler."""
+        return bool(self._requests or self._callbacks or self._handed_over)
 
     def send_shutdown(self) -> None:
         """Ends one handler after everything that is queued now. There is always room for this."""

@@ -90,12 +90,12 @@ class KafkaRequestHandlerPool:
         for _ in range(size, self._size):
             self._channel.send_shutdown()
         self._size = size
-        self._channel.handler, self._channel.handlers = self.handle, size
+        self._channel.handler, self._channel.caller, self._channel.handlers = self.handle, self._call_back, size
 
     def abort(self) -> None:
         """Ends all handlers; queued requests are lost."""
         self._size = 0
-        self._channel.handler = None
+        self._channel.handler = self._channel.caller = None
         for task in tuple(self._tasks):
             task.cancel()
 
@@ -118,6 +118,7 @@ class KafkaRequestHandlerPool:
                 self.handle(item)
             elif isinstance(item, CallbackRequest):
                 self._call_back(item)
+            del item  # else its request would take memory until the next one comes
             if len(channel):
                 await asyncio.sleep(0)
 

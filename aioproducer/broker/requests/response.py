@@ -24,7 +24,7 @@ class SendResponse(RequestEnd):
     ) -> None:
         self.parts = parts
         self.response = response
-        """The encoded message; None if the bytes are not a response of this API."""
+        """The encoded message; None if the bytes are not a response of this API, or if it is not needed any more."""
         self.errors = errors
         """The ``error_counts`` of the message; None if they have not been counted yet."""
 

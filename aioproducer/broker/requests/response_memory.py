@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from aioproducer.broker.requests.request import Request
@@ -33,6 +35,15 @@ class ResponseMemory:
     def share(self) -> int:
         """How many bytes the next response may have."""
         return min(max(self.left // _SHARE, 0), _MOST)
+
+    @contextmanager
+    def reserved(self, size: int) -> Iterator[None]:
+        """Counts these bytes while a response is read."""
+        self.left -= size
+        try:
+            yield
+        finally:
+            self.left += size
 
     def take(self, request: Request, size: int) -> None:
         """Counts the bytes of a response until its request is over."""

@@ -245,24 +245,32 @@ class ClusterState:
         return self.nodes.alive_ids, self.configs.topic(topic.configs), self._node_configs(topic.configs)
 
     def delete_topic(self, name: str) -> Topic:
+        return finish(self.deleting_topic(name))
+
+    def deleting_topic(self, name: str) -> Steps[Topic]:
+        """Does :meth:`delete_topic` in steps. The first one deletes the topic, the others tell those that wait for
+        records of its partitions."""
         topic = self.topics.pop(name, None)
         if topic is None:
             raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
         del self._topics_by_id[topic.id]
         del self._plain_names[plain_name(name)]
         self._partition_count -= len(topic.partitions)
-        for partition in topic.partitions:
-            partition.elect(NO_LEADER)
         self._journal.topic_deleted(topic)
         for callback in self.on_topic_deleted:
             callback(name)
+        for index, partition in enumerate(topic.partitions):
+            if index % _PARTITIONS_AT_ONCE == 0:
+                yield
+            partition.elect(NO_LEADER)
         return topic
 
-    def delete_topic_by_id(self, topic_id: UUID) -> Topic:
+    def deleting_topic_by_id(self, topic_id: UUID) -> Steps[Topic]:
+        """Does the same to the topic with this id."""
         topic = self._topics_by_id.get(topic_id)
         if topic is None:
             raise UnknownTopicIdException(f"there is no topic with id {topic_id}")
-        return self.delete_topic(topic.name)
+        return (yield from self.deleting_topic(topic.name))
 
     def move_leader(self, topic: str, index: int, node_id: int) -> None:
         """Makes a live node the leader, and a replica if it was none (as a reassignment would)."""

@@ -21,9 +21,9 @@ def spread_replicas(partitions: int, factor: int, alive: Sequence[int], first: i
         raise InvalidReplicationFactorException(
             f"replication factor {factor} is larger than the number of live nodes, {len(alive)}"
         )
-    return [
-        tuple(alive[(first + index + replica) % len(alive)] for replica in range(factor)) for index in range(partitions)
-    ]
+    nodes = len(alive)
+    from_each = [tuple(alive[(start + replica) % nodes] for replica in range(factor)) for start in range(nodes)]
+    return [from_each[(first + index) % nodes] for index in range(partitions)]
 
 
 def checked_replicas(replicas: Sequence[int], factor: int, nodes: Set[int], alive: Set[int]) -> tuple[int, ...]:

@@ -78,11 +78,8 @@ class ClusterStore(ClusterJournal):
         self._put("topic", topic.id.hex, value=value)
 
     def topic_deleted(self, topic: Topic) -> None:
-        for index in range(len(topic.partitions)):
-            for kind in ("leader_epoch", "log_start", "producers"):
-                if self._journal.get(kind, topic.id.hex, index) is not None:
-                    self._put(kind, topic.id.hex, index, value=None)
-        self._put("topic", topic.id.hex, value=None)
+        for key in self._journal.of_topic(topic.id.hex):
+            self._put(*key, value=None)
         self._directory.delete_topic(topic.name, topic.id, len(topic.partitions))
 
     def leader_elected(self, topic_id: UUID, index: int, leader_epoch: int) -> None:

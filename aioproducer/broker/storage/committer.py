@@ -43,6 +43,7 @@ class Committer:
         self._committed = 0
         self._running: asyncio.Future[None] | None = None
         self._scheduled = False
+        self._has_run_in_thread = False
         self._sync_timer: asyncio.TimerHandle | None = None
         self._sync_due = False
         self._idle = asyncio.Event()
@@ -64,6 +65,10 @@ class Committer:
         else:
             self._waiting.append((directory.changes, callback))
             self._schedule()
+
+    def is_urgent(self) -> bool:
+        """Whether a commit is to be begun, or one that has run is to be ended: requests wait for that."""
+        return self._scheduled or self._has_run_in_thread
 
     async def commit(self) -> None:
         """Returns when all changes so far are on disk, under every policy. Raises OSError."""
@@ -105,11 +110,18 @@ class Committer:
 
     def _run(self, write: Callable[[], None], then: Callable[[OSError | None], None]) -> None:
         self._idle.clear()
-        self._running = self._loop.run_in_executor(self._executor, write)
+        self._running = self._loop.run_in_executor(self._executor, self._in_thread, write)
         self._running.add_done_callback(partial(self._has_run, then))
+
+    def _in_thread(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        finally:
+            self._has_run_in_thread = True
 
     def _has_run(self, then: Callable[[OSError | None], None], run: asyncio.Future[None]) -> None:
         self._running = None
+        self._has_run_in_thread = False
         error = run.exception()
         if error is not None and not isinstance(error, OSError):
             log.error("a commit failed with an unexpected error", exc_info=error)

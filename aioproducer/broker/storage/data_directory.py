@@ -229,15 +229,17 @@ class DataDirectory:
     def delete_topic(self, topic: str, topic_id: UUID, partitions: int) -> None:
         """Removes the directories of its partitions with the next commit."""
         self.put_passing(("deleted", topic_id.hex), True)
-        changed = {batches.directory: batches for batches in self._changed}
-        for index in range(partitions):
-            name = f"{topic}-{index}"
-            if name in changed:
-                del self._changed[changed[name]]
-            if self._metadata.pop(name, None) is None and name in self._known:
+        names = {f"{topic}-{index}" for index in range(partitions)}
+        for batches in [batches for batches in self._changed if batches.directory in names]:
+            del self._changed[batches]
+        for key in [key for key in self._producers if key[0] == topic_id.hex]:
+            del self._producers[key]
+        known = names & self._known
+        self._known -= known
+        for name in sorted(known):
+            if self._metadata.pop(name, None) is None:
+                index = name.rpartition("-")[2]
                 self._renames.append((name, f"{topic_id.hex}-{index}{_DELETED}"))
-            self._known.discard(name)
-            self._producers.pop((topic_id.hex, index), None)
         self.changed()
 
     # what the logs and the cluster report

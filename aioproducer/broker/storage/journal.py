@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 JOURNAL = "metadata.journal"
 _NEW = "metadata.journal.new"
 
+OF_TOPICS = frozenset(("topic", "leader_epoch", "log_start", "producers"))
+"""The kinds of entries that a topic has. The id of the topic follows in their keys."""
+
 GENERATION = "journal"
 """The key of the first entry in a file, which counts how often the file was rewritten."""
 
@@ -135,6 +138,8 @@ class MetadataJournal:
 
     def __init__(self) -> None:
         self._entries: dict[Key, Value] = {}
+        self._of_topic: dict[str | int, dict[Key, None]] = {}
+        """By the id of a topic, the keys of its entries."""
         self._changes: dict[Key, Value] = {}
         self._passing: deque[tuple[int, Key]] = deque()
         self._size = 0
@@ -187,6 +192,10 @@ class MetadataJournal:
         """The entries whose keys begin with ``kind``, in the order of their last changes."""
         return {key: value for key, value in self._entries.items() if key[0] == kind}
 
+    def of_topic(self, topic_id: str) -> list[Key]:
+        """The keys of a topic's entries, of those of the kinds :data:`OF_TOPICS`."""
+        return list(self._of_topic.get(topic_id, ()))
+
     def put(self, key: Key, value: Value) -> None:
         """Sets an entry. The caller must not change ``value`` afterwards."""
         self._set(key, value)
@@ -202,6 +211,17 @@ class MetadataJournal:
         self._entries.pop(key, None)
         if value is not None:
             self._entries[key] = value
+        if key[0] in OF_TOPICS:
+            self._index(key, is_set=value is not None)
+
+    def _index(self, key: Key, *, is_set: bool) -> None:
+        keys = self._of_topic.setdefault(key[1], {})
+        if is_set:
+            keys[key] = None
+        else:
+            keys.pop(key, None)
+            if not keys:
+                del self._of_topic[key[1]]
 
     # committing
 

@@ -69,6 +69,10 @@ class Storage:
             await self.close()
             raise
 
+    def is_urgent(self) -> bool:
+        """Whether requests wait for a commit to be begun or ended."""
+        return self._committer is not None and self._committer.is_urgent()
+
     async def close(self) -> None:
         """Commits everything and closes. After an earlier failure, which is logged, nothing more is written."""
         if self._committer is None or self._closed:

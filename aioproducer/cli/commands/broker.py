@@ -23,8 +23,8 @@ from aioproducer.process.descriptors import raise_limit
 _PORT = 9092
 
 _SWITCH_S = 0.0005
-"""How long a thread that decompresses batches may hold up the event loop. Python's default is ten times as long, and a
-request may have to wait several times."""
+"""How long a thread that reads batches or commits may hold up the event loop, and how long the event loop may hold up a
+commit. Python's default is ten times as long, and a request may have to wait several times."""
 
 
 def broker(

@@ -15,6 +15,7 @@ from aioproducer.broker.coordinators import group_memory
 from aioproducer.broker.coordinators.classic_group import ClassicGroup, GroupState, Member
 from aioproducer.broker.coordinators.group_coordinator import GroupCoordinator, Joining
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.errors import ApiException, GroupIdNotFoundException, GroupNotEmptyException
 from aioproducer.errors.error_code import ErrorCode
 from tests.support.manual_clock import ManualClock
@@ -87,7 +88,8 @@ class Client:
 
 
 def make(**configs: Any) -> GroupCoordinator:
-    return GroupCoordinator(BrokerConfig.of(configs), GroupOffsets(), ManualClock())
+    clock = ManualClock()
+    return GroupCoordinator(BrokerConfig.of(configs), GroupOffsets(), clock, Slices(clock))
 
 
 def two_members(groups: GroupCoordinator) -> tuple[Client, Client]:

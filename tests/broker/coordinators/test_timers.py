@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.coordinators import timers
-from aioproducer.broker.coordinators.timers import SLICE, Timers
+from aioproducer.broker.coordinators.timers import Timers
 from aioproducer.broker.coordinators.transaction_coordinator import NOBODY, TransactionCoordinator
+from aioproducer.broker.requests import slices
+from aioproducer.broker.requests.slices import SLICE, Slices
 from tests.support.manual_clock import ManualClock
 
 
@@ -21,7 +22,7 @@ class Called:
 
     def __init__(self, seconds: float) -> None:
         self.clock = ManualClock()
-        self.timers: Timers[int] = Timers(self.clock)
+        self.timers: Timers[int] = Timers(Slices(self.clock))
         self.turns: list[list[int]] = []
         self._seconds = seconds
 
@@ -96,7 +97,7 @@ async def test_transactions_that_time_out_at_the_same_time_are_aborted_one_after
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A client chooses the time-outs of thousands of transactions so that all of them are over in the same turn."""
-    monkeypatch.setattr(timers, "SLICE", -1)
+    monkeypatch.setattr(slices, "SLICE", -1)
     turn, turns, write = 0, list[int](), TransactionCoordinator._write_markers
 
     def noted(*args: Any, **options: Any) -> None:

@@ -10,11 +10,13 @@ from uuid import uuid4
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.handlers import fetch as fetch_handler
 from aioproducer.broker.kafka_apis import MAX_ELEMENTS
 from aioproducer.broker.log.partition_log import PartitionLog
 from aioproducer.broker.purgatory.purgatories import MOST_WATCHED, PartitionPurgatory
-from aioproducer.broker.requests import long_work
-from aioproducer.broker.requests.response_memory import SIZE
+from aioproducer.broker.requests import long_work, slices
+from aioproducer.broker.requests.response_memory import SIZE, ResponseMemory
+from aioproducer.errors import CorruptRecordException
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, PartitionData
@@ -445,7 +447,7 @@ class TestManyPartitions:
         cluster.create_topic("wide", partitions=self.COUNT)
         # Every slice has one step: some thirty partitions.
         monkeypatch.setattr(long_work, "FIRST_SLICE", 0)
-        monkeypatch.setattr(long_work, "SLICE", 0)
+        monkeypatch.setattr(slices, "SLICE", 0)
 
     def request(self, cluster: EmbeddedCluster, *more: int, **fields: Any) -> FetchRequest:
         partitions = [
@@ -586,3 +588,93 @@ class TestDivergence:
     async def test_an_epoch_that_is_not_known(self, client: RawClient, cluster: EmbeddedCluster) -> None:
         answer = await only(client, self.after(cluster, 3, 7))
         assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+class TestManyBytes:
+    """A fetch of many bytes is read a part at a time, in slices."""
+
+    BATCH = 1_000
+
+    @pytest.fixture(autouse=True)
+    def parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(fetch_handler, "_BYTES_AT_ONCE", 3 * self.BATCH)
+        monkeypatch.setattr(long_work, "FIRST_SLICE", 0)
+        monkeypatch.setattr(slices, "SLICE", 0)
+
+    def append(self, cluster: EmbeddedCluster, count: int = 20) -> list[bytes | None]:
+        found: list[bytes | None] = [str(number).encode().ljust(self.BATCH, b".") for number in range(count)]
+        for value in found:
+            append(cluster, value or b"")
+        return found
+
+    def memory(self, cluster: EmbeddedCluster) -> ResponseMemory:
+        (server,) = cluster._servers.values()
+        return server.context.response_memory
+
+    @pytest.mark.parametrize("cluster", [{}, {"data_dir": "data"}], indirect=True, ids=["memory", "disk"])
+    async def test_all_of_it_is_read(
+        self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sizes: list[int] = []
+        read = PartitionLog.read
+
+        def noted(log: PartitionLog, *args: Any, **options: Any) -> Any:
+            found = read(log, *args, **options)
+            sizes.append(len(found))
+            return found
+
+        wanted = self.append(cluster)
+        monkeypatch.setattr(PartitionLog, "read", noted)
+        assert values((await only(client, fetch(cluster, 0))).records) == wanted
+        assert sum(sizes) == 20
+        assert max(sizes) == 3, "batches at a time"
+        assert self.memory(cluster).left == SIZE
+
+    @pytest.mark.parametrize("batches", [3, 4, 7])
+    async def test_no_more_than_it_may_have(self, cluster: EmbeddedCluster, client: RawClient, batches: int) -> None:
+        wanted = self.append(cluster)
+        size = len(make_batch(wanted[0] or b""))
+        request = fetch(cluster, 0, partition_max_bytes=batches * size + 10)
+        assert values((await only(client, request)).records) == wanted[:batches]
+        request = fetch(cluster, 0, max_bytes=batches * size + 10)
+        assert values((await only(client, request)).records) == wanted[:batches]
+
+    async def test_a_part_that_cannot_be_read_ends_it(
+        self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wanted = self.append(cluster)
+        read = PartitionLog.read
+
+        def failing(log: PartitionLog, offset: int, *args: Any, **options: Any) -> Any:
+            if offset >= 6:
+                raise CorruptRecordException("bad")
+            return read(log, offset, *args, **options)
+
+        monkeypatch.setattr(PartitionLog, "read", failing)
+        answer = await only(client, fetch(cluster, 0))
+        assert (answer.error_code, values(answer.records)) == (ErrorCode.NONE, wanted[:6])
+        assert self.memory(cluster).left == SIZE
+
+    async def test_a_topic_that_is_deleted_meanwhile(
+        self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wanted = self.append(cluster)
+        read = PartitionLog.read
+
+        def deleting(log: PartitionLog, offset: int, *args: Any, **options: Any) -> Any:
+            if offset == 3:
+                cluster.delete_topic("t")
+            return read(log, offset, *args, **options)
+
+        monkeypatch.setattr(PartitionLog, "read", deleting)
+        answer = await only(client, fetch(cluster, 0))
+        assert (answer.error_code, values(answer.records)) == (ErrorCode.NONE, wanted[:6])
+
+    async def test_the_client_leaves(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        self.append(cluster)
+        await client.send(fetch(cluster, 0), 18)
+        while self.memory(cluster).left == SIZE:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await client.close()
+        while self.memory(cluster).left < SIZE:  # noqa: ASYNC110
+            await asyncio.sleep(0)

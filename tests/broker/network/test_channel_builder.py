@@ -13,6 +13,7 @@ from aioproducer.broker.network.channel.unread_responses import UnreadResponses
 from aioproducer.broker.network.gate.listening_socket import AcceptedSocket
 from aioproducer.broker.network.processor import Processor
 from aioproducer.broker.requests.request_channel import RequestChannel
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.scram_credentials import ScramCredentials
 from aioproducer.timing.clock import SystemClock
@@ -65,6 +66,7 @@ def make_processor(security: ListenerSecurity, gate: Departures) -> Processor:
         receive_timeout_ms=-1,
         memory=MemoryPool(-1, Random(0), clock),
         unread=UnreadResponses(),
+        slices=Slices(clock),
     )
 
 

@@ -31,6 +31,8 @@ class Remembers:
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
         fun()
 
+    call_now = send_callback
+
 
 class Fetch:
     """What the fetch of a request reads: enough or not, and a number that distinguishes it from later reads."""

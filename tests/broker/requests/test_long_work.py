@@ -10,21 +10,22 @@ import pytest
 from aioproducer.broker.requests import long_work
 from aioproducer.broker.requests.long_work import LongWork, Steps, finish
 from aioproducer.broker.requests.request import ClientSoftware, Request
-from aioproducer.broker.requests.response import RequestEnd
+from aioproducer.broker.requests.response import NoOpResponse, RequestEnd
+from aioproducer.broker.requests.slices import Advance, Slices
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Response
-from aioproducer.tasks.background_threads import BackgroundThreads
 from tests.support.manual_clock import ManualClock
 
 
 class Channel:
     """A request's channel that calls back at once, as a handler that is idle would, and notes what ends requests."""
 
-    id, listener, address = "", "", ""
+    id, listener = "", ""
     user, security_protocol, authenticator = "ANONYMOUS", "PLAINTEXT", None
 
     def __init__(self) -> None:
+        self.address = ""
         self.ended: list[Request] = []
         self.failed: list[str] = []
         self.software: ClientSoftware | None = None
@@ -40,6 +41,16 @@ class Channel:
             fun()
         except ValueError as error:
             self.failed.append(str(error))
+
+    call_now = send_callback
+
+
+class UnlimitedSlices(Slices):
+    """Any number of works begin in a turn."""
+
+    def begin(self, advance: Advance, seconds: float) -> bool:
+        self._begun = 0.0
+        return super().begin(advance, seconds)
 
 
 class Room:
@@ -65,14 +76,25 @@ class Works:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.room = Room()
-        self.work = LongWork(self.clock, BackgroundThreads("background", 2), self.room)
+        self.work = LongWork(UnlimitedSlices(self.clock), self.room)
         self.channel = Channel()
         self.steps: list[str] = []
+        self.names: dict[Request, str] = {}
 
     def begin(
-        self, name: str, count: int, error: Exception | None = None, *, needed: bool = False, large: bool = False
+        self,
+        name: str,
+        count: int,
+        error: Exception | None = None,
+        *,
+        needed: bool = False,
+        large: bool = False,
+        address: str = "",
     ) -> Request:
-        request = Request(RequestHeader(3, 12, 1, None), self.channel, self.channel)
+        connection = Channel()
+        connection.address = address
+        request = Request(RequestHeader(3, 12, 1, None), self.channel, connection)
+        self.names[request] = name
 
         def steps() -> Steps[Response | None]:
             for _ in range(count):
@@ -87,7 +109,6 @@ class Works:
         return request
 
     async def until_ended(self, *requests: Request) -> None:
-        """Responses of what took long are encoded in threads, and so come in any order."""
         while len(self.channel.ended) < len(requests) or self.work:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0)
         assert set(self.channel.ended) == set(requests)
@@ -131,7 +152,7 @@ async def test_needed_work_is_done_even_if_the_client_is_gone() -> None:
     works = Works()
     gone = works.begin("a", 3, needed=True)
     gone.abandon()
-    await works.until_ended(gone)
+    await works.until_ended()
     assert works.steps == ["a", "a", "a"]
 
 
@@ -218,3 +239,70 @@ async def test_an_error_is_raised_to_the_handler_and_the_others_go_on() -> None:
     other = works.begin("b", 2)
     await works.until_ended(other)
     assert works.channel.failed == ["bad"]
+
+
+async def test_addresses_take_turns() -> None:
+    """However many connections a client has, its works do not delay those of another by more than a slice each."""
+    works = Works()
+    requests = [works.begin(name, 4, address="attacker") for name in "abc"]
+    requests.append(works.begin("x", 4, address="other"))
+    await works.until_ended(*requests)
+    assert "".join(works.steps) == "abcx" + "axbxcx" + "abcabc"
+
+
+async def test_addresses_take_turns_among_large_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "LARGE_AT_ONCE", 1)
+    works = Works()
+    requests = [works.begin(name, 1, large=True, address="attacker") for name in "abc"]
+    requests.append(works.begin("x", 1, large=True, address="other"))
+    await works.until_ended(*requests)
+    assert "".join(works.steps) == "abxc"
+
+
+async def test_addresses_take_turns_among_parked_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "LONGEST_AT_ONCE", 1)
+    works = Works()
+    requests = [works.begin(name, 5, address="attacker") for name in "abc"]
+    requests.append(works.begin("x", 5, address="other"))
+    await works.until_ended(*requests)
+    steps = "".join(works.steps)
+    assert steps.rindex("x") < steps.rindex("c"), "it is not the last one"
+
+
+async def test_a_work_begins_later_if_others_have_begun_in_the_same_turn() -> None:
+    works = Works()
+    works.work = LongWork(Slices(works.clock), works.room)
+    requests = [works.begin(name, 2) for name in "abc"]
+    assert (works.steps, len(works.work)) == (["a"], 3)
+    await works.until_ended(*requests)
+    assert "".join(works.steps[:3]) == "aba", "those that begin and those that have begun go on in the same turn"
+    assert sorted(works.steps) == list("aabbcc")
+
+
+async def test_a_work_that_begins_later_fails_as_others_do() -> None:
+    works = Works()
+    works.work = LongWork(Slices(works.clock), works.room)
+    first = works.begin("a", 1)
+    works.begin("b", 0, ValueError("bad"))
+    await works.until_ended(first)
+    assert works.channel.failed == ["bad"]
+
+
+async def test_the_response_of_a_long_work_is_encoded_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other works go on between the steps, and a parked one begins only when a response is encoded completely."""
+    monkeypatch.setattr(long_work, "LONGEST_AT_ONCE", 1)
+    works = Works()
+    encoded: list[str] = []
+
+    def encoding(request: Request, response: Response, version: int) -> Steps[None]:
+        for _ in range(3):
+            works.steps.append(works.names[request].upper())
+            yield
+        request._channel.send_response(request, NoOpResponse())
+        encoded.append(works.names[request])
+
+    monkeypatch.setattr(Request, "_encoding", encoding)
+    requests = [works.begin(name, 3) for name in "ab"]
+    await works.until_ended(*requests)
+    assert "".join(works.steps) == "ab" + "ab" + "a" + "AAA" + "b" + "BBB"
+    assert encoded == ["a", "b"]

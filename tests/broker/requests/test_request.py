@@ -39,6 +39,8 @@ class Channel:
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
         fun()
 
+    call_now = send_callback
+
 
 def make_request(api_key: ApiKey, version: int) -> tuple[Request, Channel]:
     channel = Channel()

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
+import weakref
 
 import pytest
 
@@ -276,3 +278,30 @@ async def test_a_waiter_for_rest_is_woken_when_a_handler_is_idle() -> None:
         await asyncio.sleep(0)
     await waiting
     handling.cancel()
+
+
+async def test_a_handler_that_waits_keeps_no_request() -> None:
+    """It may wait for long, and its last request may have had 100 MB."""
+
+    class Large:
+        """Something that a callback holds."""
+
+        def call(self) -> None:
+            pass
+
+    channel = RequestChannel(10, SystemClock())
+    pool = KafkaRequestHandlerPool("handler", channel, Handler(), SystemClock())
+    pool.resize(2)
+    await turns()
+    large = Large()
+    held = weakref.ref(large)
+    gc.disable()
+    try:
+        channel.send_callback(make_request(channel), large.call)
+        del large
+        await turns()
+        assert held() is None
+    finally:
+        gc.enable()
+    pool.abort()
+    await pool.wait_closed()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from aioproducer.broker.requests.long_work import SLICE
+from aioproducer.broker.requests.slices import SLICE, Slices
 from aioproducer.broker.state.cleanup import Cleanup
 from aioproducer.errors import KafkaStorageException
 from tests.support.manual_clock import ManualClock
@@ -23,7 +23,7 @@ async def test_again_and_again_until_it_is_closed(world: World) -> None:
         cleaned.append(loop.time())
         yield
 
-    cleanup, began = Cleanup("offsets", 10_000, clean, ManualClock()), loop.time()
+    cleanup, began = Cleanup("offsets", 10_000, clean, Slices(ManualClock())), loop.time()
     cleanup.start()
     cleanup.start()
     await asyncio.sleep(25)
@@ -52,10 +52,9 @@ async def test_others_have_their_turn_after_a_slice(world: World) -> None:
             turns[0] += 1
             await asyncio.sleep(0)
 
-    cleanup = Cleanup("offsets", 1000, clean, clock)
-    cleanup.start()
-    await asyncio.sleep(0.999)
+    cleanup = Cleanup("offsets", 1000, clean, Slices(clock))
     task = asyncio.create_task(others())
+    cleanup.start()
     while len(done) < 10:  # noqa: ASYNC110
         await asyncio.sleep(0)
     task.cancel()
@@ -72,7 +71,7 @@ async def test_a_data_directory_that_fails_is_tried_again(world: World, caplog: 
         raise KafkaStorageException("the disk is full")
         yield
 
-    cleanup = Cleanup("offsets", 1000, clean, ManualClock())
+    cleanup = Cleanup("offsets", 1000, clean, Slices(ManualClock()))
     cleanup.start()
     await asyncio.sleep(2.5)
     cleanup.close()

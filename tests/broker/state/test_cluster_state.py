@@ -156,7 +156,7 @@ class TestDelete:
         for name in ("a", "b"):
             state.create_topic(NewTopic(name))
         state.delete_topic("a")
-        state.delete_topic_by_id(state.topics["b"].id)
+        finish(state.deleting_topic_by_id(state.topics["b"].id))
         assert not state.topics
 
     def test_missing_topics_raise(self) -> None:
@@ -164,7 +164,23 @@ class TestDelete:
         with pytest.raises(UnknownTopicOrPartitionException):
             state.delete_topic("a")
         with pytest.raises(UnknownTopicIdException):
-            state.delete_topic_by_id(uuid4())
+            finish(state.deleting_topic_by_id(uuid4()))
+
+    def test_in_steps(self) -> None:
+        """The topic is gone after the first one; the others tell those that watch its partitions."""
+        state = make_state()
+        topic = state.create_topic(NewTopic("a", 100))
+        partitions, told = list(topic.partitions), list[int]()
+        for partition in partitions:
+            partition.watch(lambda one: told.append(one.index))
+        steps = state.deleting_topic("a")
+        next(steps)
+        assert (state.topics, told) == ({}, [])
+        again = state.create_topic(NewTopic("a", 3))
+        assert [len(told) for _ in steps] == [32, 64, 96]
+        assert told == list(range(100))
+        assert {partition.leader for partition in partitions} == {NO_LEADER}
+        assert (state.topics["a"], len(again.partitions)) == (again, 3)
 
     def test_a_deleted_partition_has_no_leader(self) -> None:
         state = make_state()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import chain
@@ -20,6 +21,7 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
 from aioproducer.broker.coordinators.transaction_coordinator import NOBODY, TransactionCoordinator
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.state.cluster_nodes import Node
 from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.broker.state.committed_offset import OffsetAndMetadata
@@ -72,8 +74,16 @@ class _Directory(DataDirectory):
 class _Coordinator(TransactionCoordinator):
     markers_at_once = 1
 
-    def _schedule(self) -> None:
-        pass  # the machine says when more markers are written
+    def __init__(self, state: ClusterState, offsets: GroupOffsets, clock: _Clock, journal: ClusterStore) -> None:
+        super().__init__(state, offsets, clock, Slices(clock), journal)
+        self.finishing: deque[tuple[TransactionMetadata, Iterator[None]]] = deque()
+
+    def _go_on(self, metadata: TransactionMetadata, steps: Iterator[None]) -> None:
+        self.finishing.append((metadata, steps))  # the machine says when more markers are written
+
+    def write_markers(self) -> None:
+        if self.finishing:
+            self._continue(*self.finishing.popleft(), until=0)
 
     def _start_timer(self, metadata: TransactionMetadata, left_ms: int) -> None:
         pass  # no time passes
@@ -273,14 +283,14 @@ class CrashMachine(RuleBasedStateMachine):
 
     @rule()
     def write_markers(self) -> None:
-        self.coordinator._continue()
+        self.coordinator.write_markers()
 
     def _finished(self, producer: str) -> TransactionMetadata | None:
         """The producer has waited until it may go on."""
         metadata = self.coordinator.transaction(producer)
         while metadata is not None and metadata.is_prepared:
-            assert self.coordinator._finishing, "a transaction is prepared, and its markers are not being written"
-            self.coordinator._continue()
+            assert self.coordinator.finishing, "a transaction is prepared, and its markers are not being written"
+            self.coordinator.write_markers()
         return metadata
 
     def _ended(self, producer: str, how: str) -> None:

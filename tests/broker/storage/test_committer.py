@@ -131,3 +131,18 @@ async def test_a_copy_that_fails_is_a_failure_of_the_directory() -> None:
     assert not await committing.committed(0)
     assert committing.directory.failure is not None
     await committing.committer.close()
+
+
+async def test_a_commit_is_urgent_until_it_is_begun_and_when_it_has_run(committing: _Committing) -> None:
+    """Slices of long work are deferred meanwhile: requests wait for each of its steps."""
+    committer = committing.committer
+    assert not committer.is_urgent()
+    committing.journal.put(("entry", 1), 1)
+    committing.directory.changed()
+    assert committer.is_urgent()
+    while (running := committer._running) is None:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    ended = list[bool]()
+    running.add_done_callback(lambda _: ended.append(committer.is_urgent()))
+    await committer.commit()
+    assert (ended, committer.is_urgent()) == ([False], False), "its own callback came first"

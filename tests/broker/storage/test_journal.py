@@ -35,6 +35,21 @@ def test_the_last_value_of_a_key_counts() -> None:
     assert (again.get("offset", "g", "t", 0), again.get("topic", "x")) == (3, None)
 
 
+def test_the_entries_of_a_topic_are_found_by_its_id() -> None:
+    files = FaultyFiles()
+    journal = opened(files)
+    mine: list[Key] = [("topic", "x"), ("leader_epoch", "x", 0), ("log_start", "x", 0), ("producers", "x", 1)]
+    other: list[Key] = [("topic", "y"), ("offset", "x", "t", 0), ("deleted", "x")]
+    for key in (*mine, *other, mine[1]):
+        journal.put(key, 1)
+    commit(journal, files)
+    for one in (journal, opened(files)):
+        assert sorted(map(str, one.of_topic("x"))) == sorted(map(str, mine))
+        for key in mine:
+            one.put(key, None)
+        assert (one.of_topic("x"), one.of_topic("y")) == ([], [("topic", "y")])
+
+
 @pytest.mark.parametrize("torn", [frame({("a",): 2})[:-1], bytes(8), bytes(100), b"\1"], ids=["cut", "8", "100", "1"])
 def test_a_torn_end_is_gone_before_anything_is_written_behind_it(torn: bytes) -> None:
     files = FaultyFiles()

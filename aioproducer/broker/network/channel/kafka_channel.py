@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
@@ -32,7 +33,13 @@ class ChannelOwner(Protocol):
         """The channel has received at least one whole request."""
 
     def sent(self, channel: KafkaChannel) -> None:
-        """The kernel has accepted all that was written."""
+        """The kernel has accepted the whole response."""
+
+    def sends_on(self, channel: KafkaChannel) -> None:
+        """The kernel accepts another piece of the response."""
+
+    def ended(self, channel: KafkaChannel) -> None:
+        """The client sends nothing more; the channel is to be closed with :meth:`KafkaChannel.finish`."""
 
     def channel_lost(self, channel: KafkaChannel) -> None:
         """The connection has closed, and asyncio has released it."""
@@ -74,6 +81,8 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self._reserved = 0  # bytes of the pool, for an incomplete frame
         self._out_of_memory = False
         self._received: deque[bytes | memoryview] = deque()
+        self._unsent: deque[Buffer] = deque()
+        self._is_paused = False  # the kernel accepts nothing at the moment
         self._index = index
         self._reading = True
         self._transport: asyncio.Transport | None = None
@@ -140,27 +149,47 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self._read_on()
 
     def pause_writing(self) -> None:
-        self.is_writing = True
+        self._is_paused = True
 
     def resume_writing(self) -> None:
-        self.is_writing = False
-        self._owner.sent(self)
+        self._is_paused = False
+        if self._unsent:
+            self._owner.sends_on(self)
+        else:
+            self._owner.sent(self)
+
+    def eof_received(self) -> bool:
+        # To close a connection takes time, and thousands of clients may leave in the same turn of the loop. With TLS,
+        # asyncio closes it at once.
+        if not self._security.uses_tls:
+            self._frames.close()  # the next channel that reads has its buffer
+            self.stop_reading()
+            self._owner.ended(self)
+        return not self._security.uses_tls
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._unsent.clear()
         self._frames.close()
         if self._memory.is_limited:
             self._memory.release(self, self._reserved)
             self._memory.forget(self)
         self._deadlines.incomplete(self, None)
-        self.is_writing = False
+        self._is_paused = False
         self.mute_state = ChannelMuteState.NOT_MUTED
         self._owner.channel_lost(self)
 
     # called by its owner
 
-    is_writing = False
-    """The kernel has not accepted all of a response."""
+    @property
+    def is_writing(self) -> bool:
+        """The kernel has not accepted all of a response."""
+        return self._is_paused or bool(self._unsent)
+
+    @property
+    def may_send_on(self) -> bool:
+        """Whether the kernel accepts another piece of the response."""
+        return bool(self._unsent) and not self._is_paused
 
     @property
     def user(self) -> str:
@@ -207,17 +236,48 @@ class KafkaChannel(asyncio.BufferedProtocol):
     def throttle(self, event: ChannelMuteEvent) -> None:
         self.mute_state = next_mute_state(self.mute_state, event)
 
-    def send(self, parts: Sequence[Buffer]) -> None:
-        """Begins to write a response; :attr:`is_writing` says whether part of it still waits for the kernel."""
-        transport = self._transport
-        if transport is None:
+    def send(self, parts: Sequence[Buffer], piece: int = sys.maxsize) -> None:
+        """Begins to write a response, with its first ``piece`` bytes; :attr:`is_writing` says whether that was not all
+        of it."""
+        if self._transport is None:
             return
+        if sum(map(len, parts)) <= piece:
+            self._write(parts)
+        else:
+            self._unsent.extend(parts)
+            self.send_on(piece)
+
+    def send_on(self, piece: int) -> None:
+        """Writes so many bytes more of the response."""
+        parts: list[Buffer] = []
+        left = piece
+        while self._unsent and left > 0:
+            part = self._unsent.popleft()
+            if len(part) > left:
+                whole = memoryview(part)
+                part = whole[:left]
+                self._unsent.appendleft(whole[left:])
+            parts.append(part)
+            left -= len(part)
+        self._write(parts)
+
+    def _write(self, parts: Sequence[Buffer]) -> None:
+        transport = self._transport
+        assert transport is not None
         # In CPython 3.12 and early 3.13, asyncio's writelines neither calls pause_writing nor checks whether the
         # transport is closing. Its write does both.
         *head, last = parts
         if head and not transport.is_closing():
             transport.writelines(head)
         transport.write(last)
+
+    def finish(self) -> None:
+        """Closes the connection when all that it has to send is sent."""
+        if self._transport is not None:
+            if self._unsent:
+                rest, self._unsent = tuple(self._unsent), deque()
+                self._write(rest)
+            self._transport.close()
 
     def close(self, reason: str) -> None:
         """Drops the connection, and logs the reason if there is one."""
@@ -229,6 +289,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         """Drops the connection, its received requests, and what either side still had to send."""
         self.release(sum(map(len, self._received)))
         self._received.clear()
+        self._unsent.clear()
         if self._transport is not None:
             self._transport.abort()
 

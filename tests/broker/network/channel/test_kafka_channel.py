@@ -14,12 +14,14 @@ from aioproducer.broker.network.channel.memory_pool import MemoryPool
 from aioproducer.broker.network.channel.receive_deadlines import ReceiveDeadlines
 from aioproducer.broker.network.channel.unread_responses import UnreadResponses
 from aioproducer.broker.network.gate.connection_gate import OPEN_GATE
-from aioproducer.broker.network.processor import Processor
+from aioproducer.broker.network.processor import _CLOSED_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE, Processor
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_channel import RequestChannel
+from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.scram_credentials import ScramCredentials
 from aioproducer.protocol.messages.metadata import MetadataResponse
+from aioproducer.protocol.primitives import Buffer
 from aioproducer.timing.clock import SystemClock
 
 UNLIMITED = MemoryPool(-1, Random(0), SystemClock())
@@ -54,6 +56,9 @@ class FakeTransport(asyncio.Transport):
 
     def is_closing(self) -> bool:
         return self.closing
+
+    def close(self) -> None:
+        self.abort()
 
     def abort(self) -> None:
         self.closing = True
@@ -100,6 +105,7 @@ class Channel:
             receive_timeout_ms=-1,
             memory=UNLIMITED,
             unread=UnreadResponses(),
+            slices=Slices(SystemClock()),
         )
         self.requests.add_processor(0, self.processor)
         self.processor.start()
@@ -279,3 +285,80 @@ async def test_a_large_request_is_gathered_and_not_copied() -> None:
     assert isinstance(large, memoryview)
     assert (len(large), len(small)) == (size, 10), "in their order"
     channel.connection_lost(None)
+
+
+async def test_a_large_response_goes_to_the_kernel_in_pieces(channel: Channel) -> None:
+    """Each in a slice, as long as the kernel accepts them; the next request waits for the last one."""
+    await channel.receive(1, 2)
+    request = channel.pending.pop()
+    large = bytes(range(256)) * (2 * MOST_AT_ONCE // 256)
+    parts: list[Buffer] = [b"head", large, memoryview(large)[:MOST_AT_ONCE], b"tail"]
+    channel.transport.full = True
+    request.respond_bytes(parts)
+    sizes = [MOST_AT_ONCE, *[MOST_AT_ONCE // 2] * 4]  # it counts as one that is being sent
+    for pieces in range(1, 6):
+        assert await channel.handled() == []
+        written = sum(map(len, channel.transport.written))
+        assert written == sum(sizes[:pieces]), "one piece, and no more before the kernel has accepted it"
+        channel.transport.full = pieces < 5
+        channel.channel.resume_writing()
+    assert await channel.handled() == [2]
+    assert b"".join(channel.transport.written) == b"".join(parts)
+
+
+async def test_the_rest_of_a_response_is_dropped_with_the_connection(channel: Channel) -> None:
+    await channel.receive(1)
+    channel.pending.pop().respond_bytes([bytes(3 * MOST_AT_ONCE)])
+    while not channel.transport.written:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    channel.channel.connection_lost(None)
+    written = len(channel.transport.written)
+    await channel.handled()
+    assert (len(channel.transport.written), channel.channel.is_writing) == (written, False)
+    assert channel.processor.connection_count == 0
+
+
+async def test_connections_whose_clients_leave_are_closed_in_slices(channel: Channel) -> None:
+    """Thousands may leave in the same turn of the loop."""
+    others = [channel.connect() for _ in range(3 * _CLOSED_AT_ONCE)]
+    for other, _ in others:
+        assert other.eof_received(), "asyncio does not close it"
+    closed: list[int] = []
+    while not closed or closed[-1] < len(others):
+        await asyncio.sleep(0)
+        closed.append(sum(transport.closing for _, transport in others))
+    assert sorted(set(closed) - {0}) == [_CLOSED_AT_ONCE, 2 * _CLOSED_AT_ONCE, 3 * _CLOSED_AT_ONCE]
+    await channel.handled()
+    assert channel.processor.connection_count == 1
+
+
+async def test_what_a_client_that_has_left_is_to_get_is_sent_first(channel: Channel) -> None:
+    await channel.receive(1)
+    channel.transport.full = True
+    channel.pending.pop().respond_bytes([bytes(3 * MOST_AT_ONCE)])
+    await channel.handled()
+    assert channel.channel.eof_received()
+    await channel.handled()
+    assert sum(map(len, channel.transport.written)) == 3 * MOST_AT_ONCE
+    assert channel.transport.closing
+
+
+async def test_a_client_that_has_left_occupies_no_buffer(channel: Channel) -> None:
+    channel.channel.get_buffer(-1)[:4] = struct.pack(">i", 100)
+    channel.channel.buffer_updated(4)
+    assert channel.channel.pending == 4
+    channel.channel.eof_received()
+    assert (channel.channel.pending, channel.transport.reading) == (0, False)
+
+
+async def test_the_more_responses_are_being_sent_the_smaller_are_their_pieces(channel: Channel) -> None:
+    others = [channel.connect() for _ in range(50)]
+    sizes = []
+    for other, transport in others:
+        channel.channel, transport.full = other, True
+        await channel.receive(1)
+        channel.pending.pop().respond_bytes([bytes(2 * MOST_AT_ONCE)])
+        await channel.handled()
+        sizes.append(sum(map(len, transport.written)))
+    assert sizes == [max(LEAST_AT_ONCE, MOST_AT_ONCE // (count + 1)) for count in range(50)]
+    assert sizes[-1] == LEAST_AT_ONCE
