@@ -116,6 +116,7 @@ class PushTask:
             log.exception("unforeseen error at the last push of metrics")
         finally:
             self._rules.end()
+            self._rules.why_none = "the client is closed"
             self._known.set()
 
     async def _run(self) -> None:

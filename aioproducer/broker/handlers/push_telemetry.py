@@ -6,6 +6,7 @@ Version 0. In the place of Kafka's plugins, ``EmbeddedCluster.telemetry`` has th
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 from aioproducer.broker.handlers.context import BrokerContext
@@ -20,6 +21,9 @@ from aioproducer.records.compression import CompressionType, decompress
 
 VERSIONS = Versions(0, 0)
 
+_AT_ONCE = 16 * 1024
+"""Bytes that are decompressed at once. More of them go to a thread."""
+
 
 def handle(
     context: BrokerContext, request: Request, message: PushTelemetryRequest
@@ -30,23 +34,23 @@ def handle(
         return PushTelemetryResponse(error_code=code)
     codec, data = CompressionType(message.compression_type), bytes(message.metrics)
     most = context.config.telemetry_max_bytes
-    if codec is CompressionType.NONE:
-        return _keep(context, request, message, data)
     work = partial(decompress, codec, data, most)
+    if codec is CompressionType.NONE or len(data) <= _AT_ONCE:
+        return _ended(context, request, message, work)
 
     def decompressed(future: asyncio.Future[bytes]) -> None:
         if not future.cancelled():  # else the node has stopped
-            request.call_back(lambda: request.respond(_ended(context, request, message, future)))
+            request.call_back(lambda: request.respond(_ended(context, request, message, future.result)))
 
     context.threads.run(work).add_done_callback(decompressed)
     return None
 
 
 def _ended(
-    context: BrokerContext, request: Request, message: PushTelemetryRequest, future: asyncio.Future[bytes]
+    context: BrokerContext, request: Request, message: PushTelemetryRequest, decompressed: Callable[[], bytes]
 ) -> PushTelemetryResponse:
     try:
-        data = future.result()
+        data = decompressed()
     except KafkaError:
         context.client_metrics.metrics_refused(request.connection)
         return PushTelemetryResponse(error_code=ErrorCode.INVALID_RECORD)
