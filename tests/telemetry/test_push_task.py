@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -43,10 +44,14 @@ def values(push: ClientPush) -> dict[str, float]:
     return found
 
 
-async def pushed(cluster: EmbeddedCluster, count: int) -> list[ClientPush]:
-    while len(pushes := cluster.telemetry()) < count:
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110 - there is no event to await
         await asyncio.sleep(0)
-    return pushes
+
+
+async def pushed(cluster: EmbeddedCluster, count: int) -> list[ClientPush]:
+    await until(lambda: len(cluster.telemetry()) >= count)
+    return cluster.telemetry()
 
 
 async def test_pushes_have_what_was_sent_since_the_last_one() -> None:
@@ -121,11 +126,13 @@ async def test_no_metrics_are_pushed_if_it_is_not_configured() -> None:
 
 async def test_an_older_broker_is_not_asked() -> None:
     older = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: -1, ApiKey.PUSH_TELEMETRY: -1}
-    async with EmbeddedCluster(newest_versions=older) as cluster:
-        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
-            _ = await producer.send("t", b"value")
-            with pytest.raises(TimeoutException, match="does not speak GET_TELEMETRY_SUBSCRIPTIONS"):
-                await producer.client_instance_id(0.05)
+    async with (
+        EmbeddedCluster(newest_versions=older) as cluster,
+        KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer,
+    ):
+        _ = await producer.send("t", b"value")
+        with pytest.raises(TimeoutException, match="does not speak GET_TELEMETRY_SUBSCRIPTIONS"):
+            await producer.client_instance_id(0.05)
 
 
 async def test_a_caller_that_wants_the_id_makes_the_producer_connect() -> None:
@@ -156,8 +163,7 @@ async def test_without_the_library_it_is_told_what_to_install(
         cluster.alter_client_metrics("all", {"metrics": "*", "interval.ms": 100})
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
             await producer.client_instance_id(10)
-            while task_of(producer).state is not TelemetryState.TERMINATED:
-                await asyncio.sleep(0)
+            await until(lambda: task_of(producer).state is TelemetryState.TERMINATED)
             _ = await producer.send("t", b"value")
         assert cluster.telemetry() == []
     (message,) = caplog.messages
@@ -174,8 +180,7 @@ async def test_a_refused_push_is_repeated_with_a_new_subscription(code: ErrorCod
         cluster.broker.script(ApiKey.PUSH_TELEMETRY, edited(refused))
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
             _ = await producer.send("t", b"value")
-            while cluster.broker.count(ApiKey.PUSH_TELEMETRY) < 2:
-                await asyncio.sleep(0)
+            await until(lambda: cluster.broker.count(ApiKey.PUSH_TELEMETRY) >= 2)
         assert cluster.broker.count(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS) >= 2
 
 
@@ -190,8 +195,7 @@ async def test_a_broker_that_does_not_answer_the_last_push_delays_the_close_a_li
         async with producer:
             _ = await producer.send("t", b"value")
             await producer.client_instance_id(10)
-            while task_of(producer)._library is None:
-                await asyncio.sleep(0)
+            await until(lambda: task_of(producer)._library is not None)
         assert cluster.broker.count(ApiKey.PUSH_TELEMETRY) == 1
         assert task_of(producer).state is TelemetryState.TERMINATED
 
@@ -228,8 +232,7 @@ async def test_an_error_in_the_task_does_not_affect_the_producer(
         cluster.alter_client_metrics("all", {"metrics": "*", "interval.ms": 100})
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
             _ = await producer.send("t", b"value")
-            while task_of(producer).state is not TelemetryState.TERMINATED:
-                await asyncio.sleep(0)
+            await until(lambda: task_of(producer).state is TelemetryState.TERMINATED)
             assert (await producer.send("t", b"value")).offset == 1
     assert "metrics are not pushed to the brokers any more" in caplog.text
 

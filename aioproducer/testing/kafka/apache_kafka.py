@@ -46,8 +46,9 @@ class ApacheKafka:
 
     ``configs`` are broker configs in Kafka's dotted names; they override the ones set here. ``listeners`` maps the
     names of further listeners to their security protocols, as in ``{"SECURE": "SASL_PLAINTEXT"}``; ``configs`` must
-    hold what these need. ``classpath`` has directories or jars with classes that ``configs`` name. ``performance`` gives the brokers Kafka's own JVM settings, with a heap of 1 GB, instead of
-    those that start fastest. ``start_timeout`` (seconds) bounds ``start`` and ``start_node``.
+    hold what these need. ``classpath`` has directories or jars with classes that ``configs`` name. ``performance``
+    gives the brokers Kafka's own JVM settings, with a heap of 1 GB, instead of those that start fastest.
+    ``start_timeout`` (seconds) bounds ``start`` and ``start_node``.
 
     Works with ``with`` and ``async with``, or with ``start()`` and ``stop()``. All methods block; asynchronous code
     calls them through ``asyncio.to_thread``. The data is in a temporary directory, which ``stop`` removes. When this
