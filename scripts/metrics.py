@@ -72,8 +72,8 @@ Where a figure differs from Kafka's of the same name:
 Operators of a cluster may subscribe to the metrics of its clients (KIP-714). Kafka offers that from 3.7 on if it has a
 plugin that receives metrics. The producer asks a broker that it is connected to for its subscription, once in an
 interval (5 minutes unless a subscription says otherwise), and pushes the metrics wanted. It pushes a last time when it
-closes, which takes at most half a second. If nobody subscribes, it does nothing else. `enable.metrics.push=false` turns
-this off.
+closes, which takes at most half a second. If nobody subscribes, it does nothing else, and makes no connection for the
+question. `enable.metrics.push=false` turns this off.
 
     pip install 'aioproducer[telemetry]'
 

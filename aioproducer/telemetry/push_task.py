@@ -125,6 +125,7 @@ class PushTask:
                 await self._until_due()
                 await self._request()
                 if self._rules.client_instance_id is not None:
+                    self._is_wanted = False
                     self._known.set()
         except Exception:
             log.exception("unforeseen error: metrics are not pushed to the brokers any more")
@@ -155,9 +156,10 @@ class PushTask:
         self._rules.failed(error, self._loop.time())
 
     async def _link(self) -> BrokerLink:
-        """A connected broker. Only for what is due again, or waited for, a connection is made."""
+        """A connected broker. Only for a push, or for a caller that waits, a connection is made."""
         while (link := self._connected()) is None:
-            if self._is_wanted or self._rules.subscription is not None:
+            subscription = self._rules.subscription
+            if self._is_wanted or (subscription is not None and not subscription.is_empty):
                 async with asyncio.timeout(self._request_timeout):
                     return await self._client.any_ready()
             with contextlib.suppress(AuthenticationException):  # the client reports it

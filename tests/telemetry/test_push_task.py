@@ -22,6 +22,7 @@ from aioproducer.telemetry.otlp_payload import otlp_library
 from aioproducer.telemetry.push_task import PushTask
 from aioproducer.telemetry.telemetry_state import TelemetryState
 from tests.support.scripted_broker import ScriptedCluster, edited, never
+from tests.support.virtual_time import World, virtual
 
 SENT = "org.apache.kafka.producer.record.send.total"
 otlp_library()  # imported here, so that no test pays for it
@@ -248,3 +249,20 @@ async def test_the_producer_works_on_while_the_broker_answers_nothing() -> None:
             with pytest.raises(TimeoutException):
                 await producer.client_instance_id(0.3)
             _ = await producer.send("t", b"value")
+
+
+@virtual
+@pytest.mark.parametrize("metrics", ["", "*"])
+async def test_only_a_push_makes_an_idle_producer_connect(world: World, metrics: str) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.alter_client_metrics("all", {"metrics": metrics, "interval.ms": 600_000})
+        configs: dict[str, Any] = {"connections_max_idle_ms": 60_000, "metadata_max_age_ms": 100 * 3600_000}
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **configs) as producer:
+            _ = await producer.send("t", b"value")
+            await asyncio.sleep(300)
+            attempts = world.attempts
+            await asyncio.sleep(3600)
+            assert (world.attempts > attempts) is bool(metrics)
+            _ = await producer.send("t", b"value")
+            await asyncio.sleep(10)
+            assert cluster.broker.count(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS) == (1 if metrics else 2)
