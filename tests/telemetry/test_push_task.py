@@ -126,7 +126,7 @@ async def test_no_metrics_are_pushed_if_it_is_not_configured() -> None:
 
 
 async def test_an_older_broker_is_not_asked() -> None:
-    older = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: -1, ApiKey.PUSH_TELEMETRY: -1}
+    older: dict[int, int] = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: -1, ApiKey.PUSH_TELEMETRY: -1}
     async with (
         EmbeddedCluster(newest_versions=older) as cluster,
         KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer,

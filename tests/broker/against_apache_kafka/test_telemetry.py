@@ -40,7 +40,7 @@ MAX_BYTES = 10_000
 def receiving_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
     classes, pushes = tmp_path_factory.mktemp("classes"), tmp_path_factory.mktemp("pushes")
     compile_java(RECEIVER, classes)
-    configs = {
+    configs: dict[str, str | int | float | bool] = {
         "metric.reporters": "TelemetryFiles",
         "telemetry.files": str(pushes),
         "telemetry.max.bytes": MAX_BYTES,
