@@ -1,4 +1,7 @@
-"""Where Spark finds the data source by itself: PySpark imports every top-level module named ``pyspark_…``."""
+"""Registers the data source with Spark, without a call by the user.
+
+PySpark imports every top-level module named ``pyspark_…``.
+"""
 
 import contextlib
 

@@ -6,6 +6,27 @@
 
     async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
         metadata = await producer.send("orders", b"value", key=b"42")
+
+Public, besides the names here:
+
+errors, types, acls, serializers, partitioners, record_metadata, config_types
+                  what calls take, return and raise
+sync              the producer for threads
+admin, reader     topics and configs; one partition, read
+transform         from topic to topic, exactly once
+outbox            rows of PostgreSQL become records, exactly once
+dead_letters      records that cannot be delivered go to a topic
+delivery_log, metrics, metrics_topic
+                  deliveries and metrics, as files and topics
+schema_registry   serializers for Avro, JSON Schema and Protobuf
+integrations      FastAPI, aiohttp, OpenTelemetry, Prometheus
+compat            the calls of other clients
+spark             Spark's source and sink, and the audit
+testing           an embedded cluster, scripted faults, mocks, real brokers
+cli               the command ``aioproducer``
+
+Private: producer, broker, and what they are built from: protocol, records, net, configs, security, tasks, timing,
+process, build_info. Their docstrings, and ``docs/internals``, are for who works on them.
 """
 
 from importlib import import_module

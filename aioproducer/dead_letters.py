@@ -136,7 +136,7 @@ class DeadLetters(Generic[K, V]):
             try:
                 await self._deliver(letters, offsets)
             except (SerializationException, RecordTooLargeException):
-                await self._deliver([_without_value(letter) for letter in letters], offsets)
+                await self._deliver([without_value(letter) for letter in letters], offsets)
         except KafkaError as failed:
             error.add_note(f"its dead letter for {self.topic!r} was not delivered: {type(failed).__name__}: {failed}")
             raise error from failed
@@ -237,7 +237,7 @@ def _record(topic: Any, value: Any, fields: Mapping[str, Any]) -> ProducerRecord
     return record_of(topic, value, known["key"], known["partition"], known["timestamp_ms"], known["headers"])
 
 
-def _without_value(letter: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
+def without_value(letter: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
     """The letter of a record that cannot be serialized, or is too large: without key and value, and it says so."""
     what = ", ".join(
         f"{name}: {type(data).__name__}" + (f" of {len(data)} bytes" if isinstance(data, bytes) else "")

@@ -9,6 +9,7 @@ record_costs/  what a part of the producer costs a record                  encod
 pipelining/    linger.ms, pipeline=auto and requests in flight             linger, pipeline, window, in-flight
 stress/        very much at once, little memory, brokers that are gone     scale, stalls, memory, back-pressure, outage
 services/      HTTP services that produce; units and transactions          services, units
+outbox/        rows of a database on their way to Kafka                    outbox
 spark/         the data source for Spark, and the delivery audit           spark, audit
 broker/        the embedded broker                                         broker, connections
 attacks/       the embedded broker under attack                            attacks

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.attacks import attacks
 from benchmarks.broker import broker, connections
 from benchmarks.comparison.commands import compare_main, curves_main, report_main
+from benchmarks.outbox import outbox
 from benchmarks.pipelining import in_flight, linger, pipeline, window
 from benchmarks.record_costs import encode, observability, schemas
 from benchmarks.services import services, units
@@ -27,6 +28,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "memory": memory.main,
     "observability": observability.main,
     "outage": outage.main,
+    "outbox": outbox.main,
     "pipeline": pipeline.main,
     "report": report_main,
     "scale": scale.main,

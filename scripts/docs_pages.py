@@ -41,6 +41,7 @@ MODULES = (
     "aioproducer.metrics_topic",
     "aioproducer.dead_letters",
     "aioproducer.transform",
+    "aioproducer.outbox",
     "aioproducer.integrations.fastapi",
     "aioproducer.integrations.aiohttp",
     "aioproducer.integrations.prometheus",

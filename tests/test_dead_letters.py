@@ -1,4 +1,4 @@
-"""What cannot be delivered goes to a topic, with the reason; never silently, and never in circles."""
+"""Records that cannot be delivered go to a topic, with the reason; never silently, and never in circles."""
 
 from __future__ import annotations
 

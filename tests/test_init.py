@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import aioproducer
+import aioproducer.outbox
 import aioproducer.testing
 
-PACKAGES = [aioproducer, aioproducer.testing]
+PACKAGES = [aioproducer, aioproducer.outbox, aioproducer.testing]
 
 
 def imported_for_type_checkers(package: object) -> dict[str, str]:
@@ -37,7 +38,10 @@ def test_every_name_is_there_and_type_checkers_see_the_same(package: object) -> 
 
 
 def test_names_are_imported_on_first_use() -> None:
-    program = "import sys, aioproducer, aioproducer.testing; print([m for m in sys.modules if m.startswith('aioprod')])"
+    program = (
+        "import sys, aioproducer, aioproducer.outbox, aioproducer.testing; "
+        "print([m for m in sys.modules if m.startswith('aioprod')])"
+    )
     root = str(Path(aioproducer.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
-    assert done.stdout == "['aioproducer', 'aioproducer.testing']\n", done.stderr
+    assert done.stdout == "['aioproducer', 'aioproducer.outbox', 'aioproducer.testing']\n", done.stderr

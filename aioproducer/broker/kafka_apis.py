@@ -145,7 +145,7 @@ _REQUESTS = {key: MESSAGES[ApiKey(key)].request for key in APIS}
 
 
 class KafkaApis:
-    """The APIs of one node; ``newest`` has the versions of those that go less far than they could."""
+    """The APIs of one node. ``newest``: lower maximum versions, by API."""
 
     def __init__(self, context: BrokerContext, newest: Mapping[int, int] | None = None) -> None:
         self._context = context
@@ -189,7 +189,7 @@ class KafkaApis:
         header = request.header
         try:
             message, _ = decode_prefix(ProduceRequest, header.api_version, frame, body_at, PRODUCE_AT_ONCE)
-        except SchemaException:  # too many elements, or it is found again
+        except SchemaException:  # too many elements, or an error that decoding in slices raises again
             # A client that has disconnected may have sent it with acks=0.
             self._handle_in_order(request, api, _decode_produce(request, frame, body_at), needed=True)
             return

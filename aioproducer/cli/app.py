@@ -30,6 +30,12 @@ def _demo(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
+def _outbox(app: typer.Typer) -> None:
+    from aioproducer.cli.commands.outbox import outbox
+
+    app.command("outbox")(outbox)
+
+
 def _perf(app: typer.Typer) -> None:
     from aioproducer.cli.commands.perf import PerfCommand, perf
 
@@ -66,6 +72,7 @@ _COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
     "read": _read,
     "topics": _topics,
     "broker": _broker,
+    "outbox": _outbox,
     "perf": _perf,
     "audit": _audit,
     "spark": _spark,

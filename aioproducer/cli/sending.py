@@ -110,7 +110,7 @@ class Sending(Generic[T]):
         self._under_way: list[tuple[T, Delivery, int]] = []
         self._settle_at = SETTLE_FROM
 
-    async def send(self, origin: T, key: bytes | None, value: bytes) -> Delivery | None:
+    async def send(self, origin: T, value: bytes, key: bytes | None) -> Delivery | None:
         """Waits until the record is in the accumulator. If it cannot be sent, reports that and returns None."""
         try:
             delivery = await self._producer.enqueue(

@@ -1,4 +1,4 @@
-"""What the ``ssl.`` configs of clients and brokers may be."""
+"""The values that the ``ssl.`` configs of clients and brokers may have."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class UnsupportedSaslMechanismException(AuthenticationException):
 
 
 class IllegalSaslStateException(AuthenticationException):
-    """The request does not belong to this point of an authentication: the listener has no SASL, maybe."""
+    """The request does not belong to this point of an authentication. The listener may have no SASL."""
 
     code = ErrorCode.ILLEGAL_SASL_STATE
     advice = "see security.protocol"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Protocol
 
-from aioproducer import KafkaProducer, MetricName
+from aioproducer import MetricName
+from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import IllegalStateException
 
 
@@ -40,7 +41,14 @@ def unit_of(name: MetricName) -> str:
     return f"1{per_second}" if per_second else ""
 
 
-def check_client_id(producer: KafkaProducer[Any, Any], others: Iterable[KafkaProducer[Any, Any]]) -> None:
+class Configured(Protocol):
+    """What has a producer's configs."""
+
+    @property
+    def config(self) -> ProducerConfig: ...
+
+
+def check_client_id(producer: Configured, others: Iterable[Configured]) -> None:
     """IllegalStateException if one of the others has the same client.id: their metrics would be indistinguishable."""
     client_id = producer.config.client_id
     if any(other.config.client_id == client_id for other in others):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
 from prometheus_client import REGISTRY, CollectorRegistry
@@ -22,14 +22,28 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from aioproducer import KafkaProducer, MetricName
+from aioproducer import MetricName, MetricsSnapshot
+from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import IllegalStateException
 from aioproducer.integrations.metric_names import check_client_id, is_counter, joined_name
 from aioproducer.metrics import every_metric
+from aioproducer.outbox.relay_metrics import DOCS, GROUP
 
 __all__ = ["PrometheusReporter"]
 
-_DOCS: Final = {(name.group, name.name): metric.doc for name, metric in every_metric()}
+_DOCS: Final = {
+    **{(name.group, name.name): metric.doc for name, metric in every_metric()},
+    **{(GROUP, name): doc for name, doc in DOCS.items()},
+}
+
+
+class Reported(Protocol):
+    """A ``KafkaProducer``, or an ``OutboxRelay``."""
+
+    @property
+    def config(self) -> ProducerConfig: ...
+
+    def metrics(self) -> MetricsSnapshot: ...
 
 
 class PrometheusReporter:
@@ -41,10 +55,10 @@ class PrometheusReporter:
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._registry = registry
-        self._producer: KafkaProducer[Any, Any] | None = None
+        self._producer: Reported | None = None
 
-    def init(self, producer: KafkaProducer[Any, Any]) -> None:
-        """The producer has started."""
+    def init(self, producer: Reported) -> None:
+        """The producer has started. For an ``OutboxRelay``, which starts producers of its own, call it yourself."""
         if self._producer is not None:
             raise IllegalStateException("this PrometheusReporter belongs to another producer: make one for each")
         collector = _collectors.get(self._registry)
@@ -66,7 +80,7 @@ class ProducerCollector(Collector):
     """The metrics of all ``producers`` at the moment of a scrape."""
 
     def __init__(self) -> None:
-        self.producers: list[KafkaProducer[Any, Any]] = []
+        self.producers: list[Reported] = []
 
     def describe(self) -> list[Metric]:
         """Nothing, because the producers decide which families exist."""

@@ -273,9 +273,9 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         *,
         value: str,
         key: str | None = None,
-        headers: str | None = None,
         partition: str | None = None,
         timestamp: str | None = None,
+        headers: str | None = None,
     ) -> BulkResult:
         """``send_many`` for a table: a record for each row, made from the named columns, without a Python object each.
 
@@ -285,8 +285,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         of such tables or batches, each of which is awaited when there is room. Row numbers continue from one to the
         next. If the columns of one are wrong, this is raised after the rows before it were sent.
 
-        ``value`` and ``key``: text or bytes of any kind, also as a dictionary. ``headers``: a list of structs of name
-        and value, or a map. ``partition``: integers. ``timestamp``: timestamps, dates, or integers in milliseconds.
+        ``value`` and ``key``: text or bytes of any kind, also as a dictionary. ``partition``: integers. ``timestamp``:
+        timestamps, dates, or integers in milliseconds. ``headers``: a list of structs of name and value, or a map.
         Null means what None means to ``send``, and so does -1 for partition and timestamp. Columns are sent as they
         are, without the producer's serializers; interceptors and the partitioner are called for every record.
 
@@ -294,7 +294,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         for a column that is missing or of the wrong type, before anything is sent.
         """
         bulk = self._bulk_send(topic, serialize=False)
-        roles = {"value": value, "key": key, "headers": headers, "partition": partition, "timestamp": timestamp}
+        roles = {"value": value, "key": key, "partition": partition, "timestamp": timestamp, "headers": headers}
         is_stream = isinstance(table, AsyncIterable)
         return await bulk.send(TableStream(table, **roles) if is_stream else TableColumns(table, **roles))
 

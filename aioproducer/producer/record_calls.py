@@ -148,6 +148,6 @@ def _append(
     if type(topic) is not str or calls._hooked or calls._here() != calls._mark:
         return None
     try:
-        return calls._accumulator.append(topic, key, value, partition, timestamp_ms, headers)
+        return calls._accumulator.append(topic, value, key, partition, timestamp_ms, headers)
     except KafkaError:
         return None  # the slow path raises it again, to the right caller

@@ -40,6 +40,8 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
+MAX_SEQUENCE: Final = 2**31 - 1
+
 _SMALL: Final = 4096
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
@@ -47,6 +49,16 @@ OUTSIDE_CRC: Final = Struct(">qiibI")
 INSIDE_CRC: Final = Struct(">hiqqqhii")
 
 _UNCOMPRESSED: Final = CompressionType.NONE  # looking an enum member up is slow
+
+
+def increment_sequence(sequence: int, by: int) -> int:
+    """``sequence + by``; after 2³¹-1 comes 0."""
+    return (sequence + by) & MAX_SEQUENCE
+
+
+def decrement_sequence(sequence: int, by: int) -> int:
+    """``sequence - by``; before 0 comes 2³¹-1."""
+    return (sequence - by) & MAX_SEQUENCE
 
 
 def encode_batch_header(

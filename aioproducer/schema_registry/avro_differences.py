@@ -1,4 +1,4 @@
-"""What a new Avro schema has that an old one has not, and the other way round, in plain words."""
+"""Differences between two Avro schemas, in plain words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 MOST: Final = 20
-"""Differences that are told."""
+"""The most differences that are listed."""
 
 
 def avro_differences(old: str, new: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the deserializers of all formats share."""
+"""The common part of the deserializers of all formats."""
 
 from __future__ import annotations
 

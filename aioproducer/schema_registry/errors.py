@@ -1,4 +1,4 @@
-"""What a schema registry refuses, and that it cannot be reached.
+"""Errors: a schema registry refuses a request, or cannot be reached.
 
 A producer raises these as the cause of the SerializationException of a record: ``error.__cause__``.
 """

@@ -1,4 +1,4 @@
-"""What the serializers of all formats share: the schema's id is found before the first record of a topic."""
+"""The common part of the serializers of all formats: the schema's id is found before the first record of a topic."""
 
 from __future__ import annotations
 

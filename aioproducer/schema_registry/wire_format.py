@@ -1,4 +1,4 @@
-"""What comes before a serialized key or value: a zero byte, the schema's id in 4 bytes, and for Protobuf which message.
+"""The bytes before a serialized key or value: a zero byte, the schema's id in 4 bytes, and for Protobuf which message.
 
 This is the wire format of Confluent's serializers. An id in a header (``__value_schema_id``) is not supported.
 """

@@ -192,11 +192,11 @@ class KafkaProducer(Generic[K, V]):
             return self._carry(handover, (topic, value, key, partition, timestamp_ms, headers), serialize=True)
         if self._serializes:
             try:
-                key, value, headers = self._hooks.serialized(topic, key, value, headers)
+                value, key, headers = self._hooks.serialized(topic, value, key, headers)
             except Later as later:  # only the loop can await it: the serializer is called again there
                 later.serialization.drop()
                 return self._carry(handover, (topic, value, key, partition, timestamp_ms, headers), serialize=True)
-        key, value = as_bytes(key, "key"), as_bytes(value, "value")
+        value, key = as_bytes(value, "value"), as_bytes(key, "key")
         size = (0 if key is None else len(key)) + (0 if value is None else len(value))
         if partition is not None:
             _check_number(partition, "partition", INT_MAX)
@@ -267,9 +267,9 @@ class KafkaProducer(Generic[K, V]):
         *,
         value: str,
         key: str | None = None,
-        headers: str | None = None,
         partition: str | None = None,
         timestamp: str | None = None,
+        headers: str | None = None,
     ) -> BulkResult:
         """``send_many`` for the rows of a table: see :meth:`aioproducer.KafkaProducer.send_table`."""
         return self._call(
@@ -278,9 +278,9 @@ class KafkaProducer(Generic[K, V]):
             table,
             value=value,
             key=key,
-            headers=headers,
             partition=partition,
             timestamp=timestamp,
+            headers=headers,
         )
 
     def flush(self, timeout: float | None = None) -> None:

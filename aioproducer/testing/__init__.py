@@ -18,6 +18,7 @@ used. The files:
     jvm_server.py        servers of other projects
     keycloak.py          a real identity provider
     apicurio.py          a real schema registry
+    postgresql.py        a real database
     process_guard.py     child processes that cannot outlive this one
     delivered.py         checks that every record was delivered once and in order
     slow_line.py         a proxy that delays every byte

@@ -59,13 +59,24 @@ class ProcessGuard:
         stdin: int | IO[bytes] = subprocess.DEVNULL,
         stdout: int | IO[bytes] = subprocess.DEVNULL,
         stderr: int | IO[bytes] = subprocess.DEVNULL,
+        user: str | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a process in the group. It joins the group before its program runs, so it can never escape."""
+        """Start a process in the group, as this ``user`` if one is given, which only root can.
+
+        It joins the group before its program runs, so it can never escape.
+        """
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"the guard is closed: {command[0]} is not started")
             return subprocess.Popen(
-                command, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, process_group=self._watcher.pid
+                command,
+                cwd=cwd,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                process_group=self._watcher.pid,
+                user=user,
+                extra_groups=None if user is None else [],
             )
 
     def close(self) -> None:

@@ -5,5 +5,4 @@ loop_clock.py     the clock of an event loop
 time_slice.py     how long one task may hold the loop
 backoff.py        exponential back-off
 log_interval.py   how often a log line is repeated
-event_loop.py     the event loop of commands and threads
 """

@@ -1,4 +1,4 @@
-"""What one hostile client does to an honest one of the embedded broker.
+"""Attacks on the embedded broker by one hostile client, and their effect on an honest one.
 
 attacks.py             ``attacks``: each attack beside an honest client, and its figures
 attack_list.py         all attacks, by name

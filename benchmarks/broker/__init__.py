@@ -1,4 +1,4 @@
-"""What the embedded broker can do, and what connections cost it.
+"""Throughput of the embedded broker, and the cost of its connections.
 
 broker.py              ``broker``: beside the mock cluster of librdkafka
 load.py                its load: a plain producer, and small requests at a steady rate

@@ -1,4 +1,4 @@
-"""What every command is made of.
+"""The parts that every command is made of.
 
 command.py            options, progress, the report and the exit status
 arguments.py          types of command line arguments

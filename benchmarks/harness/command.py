@@ -1,4 +1,4 @@
-"""What the commands of ``python -m benchmarks`` share: options, progress, the report and the exit status."""
+"""The common part of the commands of ``python -m benchmarks``: options, progress, the report and the exit status."""
 
 from __future__ import annotations
 

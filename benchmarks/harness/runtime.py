@@ -1,4 +1,4 @@
-"""What a run is made on: the event loop and the settings of the garbage collector."""
+"""The runtime of a run: the event loop and the settings of the garbage collector."""
 
 from __future__ import annotations
 

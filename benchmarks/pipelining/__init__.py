@@ -1,4 +1,4 @@
-"""When batches leave, and how many requests are under way: latency and throughput over near and far lines.
+"""Pipelining: the time when batches leave, and the number of requests under way, over near and far lines.
 
 linger.py        ``linger``: the default beside fixed settings of linger.ms
 pipeline.py      ``pipeline``: pipeline=auto beside fixed settings of linger.ms, over lines of some lengths

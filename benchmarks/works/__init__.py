@@ -1,4 +1,4 @@
-"""What clients are given to do: each work is data, and a run does one work once.
+"""Works, the tasks that clients are given: each work is data, and a run does one work once.
 
 works.py        the works of the comparison
 curve_works.py  the works along the axes of ``curves``

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequ
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
+from tests.support.polling import eventually
 
 from .raw_clients.batches import make_batch
 from .raw_clients.raw_client import Connect, RawClient
@@ -38,11 +39,6 @@ def produce(size: int = 10) -> ProduceRequest:
 def fetch(max_wait_ms: int) -> FetchRequest:
     topics = [FetchTopic("t", partitions=[FetchPartition(0, partition_max_bytes=10**7)])]
     return FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=10**7, topics=topics)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():  # noqa: ASYNC110
-        await asyncio.sleep(0)
 
 
 def responses(data: bytes) -> list[bytes]:
@@ -65,7 +61,7 @@ class TestInGoodOrder:
         self, cluster: EmbeddedCluster, client: RawClient
     ) -> None:
         await client.send(fetch(max_wait_ms=10**6), 12)
-        await until(lambda: cluster.delayed_fetches)
+        await eventually(lambda: cluster.delayed_fetches)
         await cluster.stop_node(0, clean=True)
         (answer,) = responses(await client.receive_rest())
         decoded: Any = decode_response(APIS[ApiKey.FETCH].response, 12, answer)[1]
@@ -75,7 +71,7 @@ class TestInGoodOrder:
         self, cluster: EmbeddedCluster, client: RawClient
     ) -> None:
         await client.send_bytes(b"".join(client.frame(produce(), 9)[1] for _ in range(50)))
-        await until(lambda: cluster.log("t").high_watermark)
+        await eventually(lambda: cluster.log("t").high_watermark)
         server = cluster._servers[0]
         await cluster.stop_node(0, clean=True)
         received = responses(await client.receive_rest())
@@ -90,7 +86,7 @@ class TestInGoodOrder:
     async def test_new_connections_are_refused(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         host, port = cluster.listener(0)
         await client.send(fetch(max_wait_ms=10**6), 12)
-        await until(lambda: cluster.delayed_fetches)
+        await eventually(lambda: cluster.delayed_fetches)
         stopping = asyncio.create_task(cluster.stop_node(0, clean=True))
         await asyncio.sleep(0)
         with pytest.raises(OSError):
@@ -106,7 +102,7 @@ class TestInGoodOrder:
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await client.send(fetch(0), 12)
         (processor,) = [one for one in cluster._servers[0].sockets.processors if one.connection_count]
-        await until(lambda: processor._sending)
+        await eventually(lambda: processor._sending)
         await cluster.stop_node(0, clean=True)
         assert processor.connection_count == 0
 
@@ -114,7 +110,7 @@ class TestInGoodOrder:
 async def test_after_a_crash_nothing_is_written_any_more(cluster: EmbeddedCluster, client: RawClient) -> None:
     """The leader goes, which would be an answer for the fetch that waits."""
     await client.send(fetch(max_wait_ms=10**6), 12)
-    await until(lambda: cluster.delayed_fetches)
+    await eventually(lambda: cluster.delayed_fetches)
     await cluster.stop_node(0)
     assert await client.receive_rest() == b""
 
@@ -139,7 +135,7 @@ class TestBackgroundThreads:
             packed = make_batch(bytes(3 * 2**20), codec=CompressionType.GZIP)
             data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, packed)])]
             await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=data), 9)
-            await until(begun.is_set)
+            await eventually(begun.is_set)
             other = await connect()
             await other.send(MetadataRequest(), 9)
             await turns()

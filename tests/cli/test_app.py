@@ -13,6 +13,7 @@ COMMANDS = [
     ["send"],
     ["read"],
     ["broker"],
+    ["outbox"],
     ["perf"],
     ["audit"],
     ["spark"],

@@ -32,8 +32,8 @@ async def test_delivered_records_are_counted(producer: KafkaProducer) -> None:
     failed = Failed()
     sending: Sending[int] = Sending(producer, "t", headers=[("h", b"x")], on_failed=failed)
     for number in range(200):
-        assert await sending.send(number, b"key", b"value") is not None
-    assert await sending.send(200, None, b"v") is not None
+        assert await sending.send(number, b"value", b"key") is not None
+    assert await sending.send(200, b"v", None) is not None
     await producer.flush()
     sending.settle()
     sending.settle()
@@ -46,8 +46,8 @@ async def test_delivered_records_are_counted(producer: KafkaProducer) -> None:
 async def test_an_immediate_refusal_is_reported(producer: KafkaProducer) -> None:
     failed = Failed()
     sending: Sending[int] = Sending(producer, "t", on_failed=failed)
-    assert await sending.send(1, None, bytes(2000)) is None
-    assert await sending.send(2, None, b"") is not None
+    assert await sending.send(1, bytes(2000), None) is None
+    assert await sending.send(2, b"", None) is not None
     await producer.flush()
     sending.settle()
     assert sending.tally.delivered == 1
@@ -59,12 +59,12 @@ async def test_a_later_failure_is_reported(producer: KafkaProducer) -> None:
     sending: Sending[int] = Sending(producer, "t", partition=0, on_failed=failed)
     await producer.partitions_for("t")
     for number in range(3):
-        assert await sending.send(number, None, b"") is not None
+        assert await sending.send(number, b"", None) is not None
     await producer.close(0)
     sending.settle()
     assert sending.tally.delivered == 0
     assert [origin for origin, _, _ in failed.reported] == [0, 1, 2]
-    assert await sending.send(3, None, b"") is None
+    assert await sending.send(3, b"", None) is None
     assert sending.broken is not None
     assert failed.reported[-1] == (3, "IllegalStateException", Outcome.NOT_SENT)
 
@@ -76,7 +76,7 @@ async def test_kept_records_are_bounded_by_those_under_way(
     made: Sending[int] = Sending(producer, "t", on_failed=Failed())
     made._settle_at = 10
     for number in range(100):
-        assert await made.send(number, None, b"") is not None
+        assert await made.send(number, b"", None) is not None
         await producer.flush()
         assert len(made._under_way) <= 10
 

@@ -62,7 +62,7 @@ async def test_without_a_broker_it_does_not_start() -> None:
     await producer.stop()
 
 
-async def test_one_that_was_not_stopped_warns_and_is_collected() -> None:
+async def test_a_producer_that_was_not_stopped_warns_and_is_collected() -> None:
     async with a_cluster() as cluster:
         producer = make(cluster)
         await producer.start()

@@ -14,6 +14,7 @@ import pytest
 
 from aioproducer.delivery_log import FileSink, read_events
 from aioproducer.errors import IllegalStateException
+from tests.threads import assert_no_thread_is_left
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -39,9 +40,9 @@ def test_written_lines_are_in_the_file_in_order_once_it_is_closed(tmp_path: Path
 
 
 def test_an_unused_sink_leaves_no_thread_and_an_empty_file(tmp_path: Path) -> None:
-    before = threading.active_count()
+    before = threading.enumerate()
     FileSink(tmp_path / "log").close()
-    assert threading.active_count() == before
+    assert_no_thread_is_left(before)
     assert (tmp_path / "log").read_bytes() == b""
 
 

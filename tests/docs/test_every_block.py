@@ -23,6 +23,7 @@ RUN_ELSEWHERE = {
     ("README.md", "df.selectExpr("): "tests/spark/documents/test_documents.py",
     ("docs/migrating.md", "from aioproducer.compat.aiokafka import install"): "tests/docs/test_migrating.py",
     ("docs/oauth.md", ""): "tests/docs/test_oauth.py",
+    ("docs/outbox.md", ""): "tests/outbox/test_documents.py",
     ("docs/schema-registry.md", ""): "tests/docs/test_schema_registry.py",
     ("docs/spark.md", ""): "tests/spark/documents/test_documents.py",
     ("docs/testing.md", ""): "tests/docs/test_testing.py",

@@ -21,7 +21,7 @@ SAYS = {
 
 
 def test_every_example_is_tried() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"cluster.py", "flights_spark.py", *SAYS}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"cluster.py", "flights_spark.py", "outbox.py", *SAYS}
 
 
 @pytest.mark.parametrize("name", SAYS)

@@ -155,3 +155,15 @@ async def test_producers_without_a_client_id_are_distinguished(caplog: pytest.Lo
                 name = producer.config.client_id
                 assert sample(registry, "kafka_producer_record_delivered_total", client_id=name) == delivered
     assert "give each its own" not in caplog.text
+
+
+def test_a_relay_of_an_outbox_is_reported() -> None:
+    """Before it has a producer, too; its figures have the name of the outbox."""
+    from aioproducer.outbox import OutboxRelay
+
+    registry = CollectorRegistry()
+    relay = OutboxRelay("postgresql://127.0.0.1/x", bootstrap_servers="127.0.0.1:9092", name="orders")
+    PrometheusReporter(registry).init(relay)
+    assert registry.get_sample_value("kafka_outbox_lag_age", {"outbox": "orders"}) == 0
+    assert registry.get_sample_value("kafka_outbox_row_relayed_total", {"outbox": "orders"}) == 0
+    assert registry.get_sample_value("kafka_outbox_rows_per_commit_avg", {"outbox": "orders"}) is None

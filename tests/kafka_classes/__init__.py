@@ -1,1 +1,1 @@
-"""What Kafka's own classes say, run with Java, is what is said here."""
+"""The same answers as Kafka's own classes, which are run with Java."""

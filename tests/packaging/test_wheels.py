@@ -106,6 +106,9 @@ def test_a_wish_that_does_not_exist_is_an_error(source: Path, tmp_path: Path) ->
     done = run_hook(Hook.WHEEL, source, tmp_path, only=None, AIOPRODUCER_COMPILE="yes")
     assert done.returncode != 0
     assert "AIOPRODUCER_COMPILE=yes: expected 1 (compile or fail), 0 (pure Python) or nothing (try)" in done.stderr
+    done = run_hook(Hook.WHEEL, source, tmp_path, only=None, MYPYC_OPT_LEVEL="fast")
+    assert done.returncode != 0
+    assert "MYPYC_OPT_LEVEL=fast: expected 0, 1, 2 or 3" in done.stderr
 
 
 def test_a_wheel_has_the_package_alone(pure_wheel: Built) -> None:

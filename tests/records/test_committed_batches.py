@@ -58,7 +58,7 @@ def test_only_the_aborted_transactions_own_batches_are_left_out() -> None:
     assert left(log) == [0, 2, 4, 6, 7, 9, 10]
 
 
-def test_one_that_begins_within_the_fetch_leaves_what_comes_before_it() -> None:
+def test_an_aborted_transaction_that_begins_within_the_fetch_leaves_what_comes_before_it() -> None:
     log = [batch(0, 1), batch(2, 1, control=COMMIT), batch(3, 1), batch(5, 1, control=ABORT), batch(6, 1)]
     assert left(log, (1, 3)) == [0, 2, 5, 6]
 
@@ -68,7 +68,7 @@ def test_one_producers_transactions_may_be_aborted_again_and_again() -> None:
     assert left(log, (1, 3), (1, 0)) == [2, 5, 6]
 
 
-def test_one_that_began_before_the_fetch_is_still_left_out() -> None:
+def test_an_aborted_transaction_that_began_before_the_fetch_is_still_left_out() -> None:
     assert left([batch(20, 1), batch(22, 2)], (1, 3)) == [22]
 
 

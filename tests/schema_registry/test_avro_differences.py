@@ -1,4 +1,4 @@
-"""What differs, in words."""
+"""Differences between Avro schemas, in words."""
 
 from __future__ import annotations
 

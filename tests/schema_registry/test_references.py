@@ -1,4 +1,4 @@
-"""What a schema refers to is loaded in order, once, and not without end."""
+"""Schemas that a schema refers to are loaded in order, once, and not without end."""
 
 from __future__ import annotations
 

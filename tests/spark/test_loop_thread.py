@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from aioproducer.spark.loop_thread import LoopThread
+from tests.threads import assert_no_thread_is_left
 
 
 async def where() -> str:
@@ -36,7 +37,7 @@ def test_running_work_is_cancelled_by_close() -> None:
             await asyncio.sleep(0)
             ended.append(True)
 
-    before = threading.active_count()
+    before = threading.enumerate()
     thread = LoopThread()
     begun = thread.submit(wait())
     thread.run(where())
@@ -44,4 +45,4 @@ def test_running_work_is_cancelled_by_close() -> None:
     thread.close()
     assert begun.cancelled()
     assert ended == [True]
-    assert threading.active_count() == before
+    assert_no_thread_is_left(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -16,3 +17,10 @@ def until(condition: Callable[[], bool], what: str, *, timeout: float = 60.0, ev
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {timeout:g} s: {what}")
         time.sleep(every)
+
+
+async def eventually(condition: Callable[[], object], *, timeout: float = 10.0, every: float = 0.0) -> None:
+    """``until`` on an event loop, for what has no event; without ``every`` the condition is checked in every turn."""
+    async with asyncio.timeout(timeout):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(every)

@@ -101,7 +101,7 @@ def test_the_end_of_the_interpreter_delivers_what_was_accepted(cluster: Threaded
     ]
 
 
-def test_one_that_was_used_is_refused_in_the_child_and_goes_on_in_the_parent(cluster: ThreadedCluster) -> None:
+def test_a_producer_that_was_used_is_refused_in_the_child_and_goes_on_in_the_parent(cluster: ThreadedCluster) -> None:
     said = run_python(
         cluster,
         """
@@ -146,7 +146,7 @@ def test_a_child_that_ends_as_any_program_does_not_hang(cluster: ThreadedCluster
     assert values(cluster, "ends") == [b"of the parent", b"over the same connection"]
 
 
-def test_one_that_was_made_and_not_used_serves_each_child(cluster: ThreadedCluster) -> None:
+def test_a_producer_that_was_made_and_not_used_serves_each_child(cluster: ThreadedCluster) -> None:
     """The recipe for Celery (docs/threads.md): made where the module is imported, used by the pool's processes."""
     run_python(
         cluster,
@@ -166,7 +166,7 @@ def test_one_that_was_made_and_not_used_serves_each_child(cluster: ThreadedClust
     assert len(set(values(cluster, "pool"))) == 1  # the parent of both is the third
 
 
-def test_one_per_child_beside_the_parents(cluster: ThreadedCluster) -> None:
+def test_each_child_has_a_producer_beside_the_parents(cluster: ThreadedCluster) -> None:
     """While other threads of the parent are in the middle of sending."""
     run_python(
         cluster,

@@ -345,7 +345,7 @@ def test_it_begins_with_the_first_call_and_may_be_closed_twice(cluster: Threaded
     assert delivery.result().offset == 0
 
 
-def test_one_that_was_never_used_is_closed_all_the_same() -> None:
+def test_a_producer_that_was_never_used_is_closed_all_the_same() -> None:
     producer = KafkaProducer(bootstrap_servers="nowhere:1")
     producer.close()
     with pytest.raises(IllegalStateException, match="closed"):

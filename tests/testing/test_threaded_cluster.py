@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
 from concurrent.futures import Future
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.errors import ConfigException, UnknownTopicOrPartitionException
 from aioproducer.testing import ThreadedCluster, threaded_cluster
+from tests.threads import assert_no_thread_is_left
 
 
 def send(servers: str, topic: str, *values: bytes) -> None:
@@ -21,15 +21,6 @@ def send(servers: str, topic: str, *values: bytes) -> None:
                 await producer.send(topic, value)
 
     asyncio.run(send())
-
-
-def assert_no_thread_is_left(before: Iterable[threading.Thread]) -> None:
-    """The cluster's own thread has ended. One that has resolved a name may still be about to: nothing waits for it."""
-    left = set(threading.enumerate()).difference(before)
-    assert not [thread for thread in left if thread.name == "aioproducer-broker"]
-    for thread in left:
-        thread.join(30)
-        assert not thread.is_alive(), thread
 
 
 def test_a_threaded_cluster_answers_calls_from_threads() -> None:

@@ -1,4 +1,4 @@
-"""What the admin client's calls do, by subject.
+"""The calls of the admin client, by subject.
 
 topic_calls.py, config_calls.py, offset_calls.py, quota_calls.py, transaction_calls.py, acl_calls.py
                    the calls

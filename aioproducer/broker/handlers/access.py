@@ -41,7 +41,7 @@ _OPERATIONS = {
         _O.IDEMPOTENT_WRITE,
     ),
 }
-"""What can be done to each of these at all."""
+"""The operations that each type of resource has."""
 
 _FAILED = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -69,7 +69,7 @@ class Access:
         return Access(context.authorizer, Client(f"User:{connection.user}", connection.address))
 
     def may(self, operation: AclOperation, kind: ResourceType, name: str, *, asked_for: bool = True) -> bool:
-        """``asked_for``: the client has named the resource, so that it is logged if it may not do that."""
+        """``asked_for``: the client has named the resource, so a refusal is logged."""
         if self._authorizer is None:
             return True
         question = operation, kind, name
@@ -93,7 +93,7 @@ class Access:
         return self.may(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
     def may_some(self, operation: AclOperation, kind: ResourceType) -> bool:
-        """Whether there may be a resource of this type to which it may do that."""
+        """Whether the client may perform the operation on any resource of this type."""
         return self._authorizer is None or self._authorizer.authorize_by_resource_type(self._client, operation, kind)
 
     def may_create(self, topic: str) -> bool:
@@ -113,7 +113,7 @@ class Access:
         return sum(1 << one for one in _OPERATIONS[kind] if self.may(one, kind, name, asked_for=False))
 
     def cluster_operations(self) -> int:
-        """The same of the cluster, nothing unless it may describe it."""
+        """The operations allowed on the cluster; 0 without DESCRIBE."""
         sees = self.may_cluster(_O.DESCRIBE)
         return self.operations(ResourceType.CLUSTER, CLUSTER_NAME) if sees else 0
 

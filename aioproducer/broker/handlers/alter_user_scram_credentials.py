@@ -69,7 +69,7 @@ def handle(
 
 
 def _change(context: BrokerContext, access: Access, change: _Change) -> _Refusal | Callable[[], object]:
-    """How a change is made, or what is to be said against it."""
+    """The change to be made, or the reason for refusing it."""
     known = context.state.scram_credentials
     if not access.may_cluster(AclOperation.ALTER):
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "to change credentials needs ALTER on the cluster"

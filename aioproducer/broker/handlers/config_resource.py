@@ -20,7 +20,7 @@ from aioproducer.errors import InvalidConfigurationException, InvalidRequestExce
 
 
 class ConfigResourceType(IntEnum):
-    """Of Kafka's ``ConfigResource.Type`` those that are there."""
+    """The supported values of Kafka's ``ConfigResource.Type``."""
 
     TOPIC = 2
     BROKER = 4
@@ -77,7 +77,7 @@ class Alteration:
         self._times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
 
     def apply(self, resource: ConfigResource, changes: Iterable[ConfigChange]) -> Steps[None]:
-        """Makes the changes, all or none; topics follow those of brokers step by step."""
+        """Makes all changes or none. Topics that inherit a broker's configs follow in steps."""
         kind, name = self._checked(resource)
         changes, state = list(changes), self._context.state
         if kind is ConfigResourceType.TOPIC:

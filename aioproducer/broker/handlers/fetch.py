@@ -52,7 +52,7 @@ _NODE_ENDPOINTS_VERSION = 16
 READ_COMMITTED = 1
 
 _PARTITIONS_AT_ONCE = 32
-"""Read before other requests may have their turn."""
+"""Partitions that are read before other requests get a turn."""
 
 
 def handle(
@@ -101,7 +101,7 @@ class _Fetch:
                 yield wanted, one, None if topic is None else topic.partition(one.partition)
 
     def partitions(self) -> list[Partition]:
-        """Those the request names and that exist."""
+        """The existing partitions that the request names."""
         found = []
         for topic, wanted, partition in self._named():
             if partition is not None:

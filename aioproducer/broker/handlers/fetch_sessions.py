@@ -123,7 +123,7 @@ class WantedTopic(NamedTuple):
 
 
 def distinct(topics: Sequence[FetchTopic]) -> list[WantedTopic]:
-    """What a request names, each partition once: as in Kafka, where it came first and as it was wanted last."""
+    """The partitions of a request, each once: at its first place, with its last parameters, as in Kafka."""
     if len(topics) == 1 and len(topics[0].partitions) == 1:
         return [WantedTopic(topics[0].topic, topics[0].topic_id, topics[0].partitions)]
     merged: dict[tuple[str, UUID], dict[int, FetchPartition]] = {}
@@ -222,7 +222,7 @@ class FullFetch(FetchContext):
 
 
 class IncrementalFetch(FetchContext):
-    """Is about the partitions of a session."""
+    """A fetch of the partitions of a session."""
 
     def __init__(self, session: FetchSession) -> None:
         super().__init__(())

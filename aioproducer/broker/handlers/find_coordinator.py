@@ -24,7 +24,7 @@ from aioproducer.protocol.schema import Versions
 VERSIONS = Versions(0, 6)
 
 _KEYS_VERSION = 4
-"""From which on a request has many keys. One that is named twice is answered once; Kafka answers it twice."""
+"""The first version whose requests have several keys. A repeated key is answered once; Kafka answers it twice."""
 
 _GROUP, _TRANSACTION = 0, 1
 _RESOURCES = {_GROUP: ResourceType.GROUP, _TRANSACTION: ResourceType.TRANSACTIONAL_ID}

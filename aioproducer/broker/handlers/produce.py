@@ -87,7 +87,7 @@ _DECOMPRESSED_AT_ONCE = 1024 * 1024
 
 
 _Scans = Mapping[int, Scan]
-"""Of batches that were read before they are appended, by the ``id`` of what the request has for their partition."""
+"""Batches that were scanned before they are appended, by the ``id`` of their partition's data in the request."""
 
 _NO_SCANS: _Scans = {}
 
@@ -305,7 +305,7 @@ class _Append:
         else:
             self._data = data
             self._responses.append(TopicProduceResponse(data.name, data.topic_id, kept))
-        # Those who wait for what was appended read it.
+        # Completes the fetches that wait for these records.
         for partition in self._appended_to:
             partition.notify()
         self._appended_to.clear()
@@ -434,7 +434,7 @@ def _topic(context: BrokerContext, version: int, data: TopicProduceData) -> Topi
 
 
 def _distinct(topics: Sequence[TopicProduceData]) -> Sequence[TopicProduceData]:
-    """Each partition once: as in Kafka the batch that came last is its batch, and the others are not appended."""
+    """Each partition once: the last batch that is named for it is appended and the others are not, as in Kafka."""
     if len(topics) == 1 and len(topics[0].partition_data) == 1:
         return topics
     merged: dict[tuple[str, UUID], dict[int, PartitionProduceData]] = {}

@@ -131,7 +131,7 @@ class Wanted(NamedTuple):
     """What a topic wants of a batch."""
 
     codec: Codec | None
-    """With which it compresses the batch anew; None if the batch stays as it is."""
+    """The codec to compress the batch anew with; None keeps the batch as it is."""
     earliest: int
     latest: int
     """The timestamps, in ms, between which those of the records must be."""

@@ -17,24 +17,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from aioproducer.errors import InvalidProducerEpochException, OutOfOrderSequenceException
+from aioproducer.records.record_batch_header import decrement_sequence, increment_sequence
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 NO_COORDINATOR_EPOCH = -1
-MAX_SEQUENCE = 2**31 - 1
 NUM_BATCHES_TO_RETAIN = 5
 """How many batches every broker before KIP-1269 keeps."""
-
-
-def increment_sequence(sequence: int, by: int) -> int:
-    """``sequence + by``; after 2**31 - 1 comes 0."""
-    return (sequence + by) & MAX_SEQUENCE
-
-
-def decrement_sequence(sequence: int, by: int) -> int:
-    """``sequence - by``; before 0 comes 2**31 - 1."""
-    return (sequence - by) & MAX_SEQUENCE
 
 
 class BatchMetadata(NamedTuple):

@@ -1,4 +1,4 @@
-"""Reads the records of a batch field by field, and believes nothing. The broker has no other loop over records."""
+"""Reads the records of a batch, and validates every field. The broker has no other loop over records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_NAMED: Final = 1000
 """How many of the records that a topic refuses are named."""
 
 MAX_DELTA: Final = 1 << 62
-"""No timestamp delta that is read is larger, nor smaller than its negative."""
+"""The largest absolute timestamp delta that is read."""
 
 _NO_DELTA: Final = -(1 << 62)
 _NEVER: Final = 1 << 62

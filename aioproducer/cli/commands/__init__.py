@@ -7,6 +7,7 @@ line_output.py   writes lines to standard output, in a thread
 topics.py        aioproducer topics
 broker.py        aioproducer broker
 collector.py     runs full garbage collections while the broker is idle
+outbox.py        aioproducer outbox
 perf.py          aioproducer perf
 perf_stats.py    the counts of perf, and the lines it prints
 perf_payload.py  the records of perf

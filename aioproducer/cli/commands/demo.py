@@ -230,7 +230,7 @@ class Demo:
                 async for lines in what.lines(limit):
                     for value in lines:
                         key = what.key(value)
-                        delivery = await self._sending.send(None, key, value)
+                        delivery = await self._sending.send(None, value, key)
                         if delivery is not None:
                             self._under_way.append((digest(key, value), delivery))
                     if self._sending.broken is not None:

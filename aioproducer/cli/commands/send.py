@@ -248,7 +248,7 @@ class Shipment:
         elif self._no_use is not None:
             self._not_delivered(item, type(self._no_use).__name__, Outcome.NOT_SENT, str(self._no_use), "see above")
         else:
-            await self._sending.send(item, item.key, item.value)
+            await self._sending.send(item, item.value, item.key)
 
     def _failed(self, record: InputRecord, error: KafkaError, outcome: Outcome) -> None:
         self._not_delivered(record, type(error).__name__, outcome, str(error))

@@ -1,4 +1,4 @@
-"""What a connection needs before its first request: TLS, and the client's authentication.
+"""TLS and authentication of a connection, before its first request.
 
 security.py             both, for all connections of a client
 sasl_authenticator.py   the exchange of an authentication

@@ -1,6 +1,6 @@
 """The largest batch that each topic is known to take: its ``max.message.bytes``, which no broker tells a producer.
 
-A refused batch shows that the limit is below its size, one that was appended that it is not. So a topic's batches grow
+A refused batch shows that the limit is below its size; an appended one, that the limit is not. A topic's batches grow
 to the largest that it has taken, or to half of the smallest that it has refused. Rules only: no asyncio, no clock.
 """
 

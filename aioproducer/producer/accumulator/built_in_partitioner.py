@@ -18,7 +18,8 @@ from mypy_extensions import i64
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 
 QUEUES_PER_DRAW: Final = 4
-"""A table of n queues serves n / 4 draws: most queues have not changed by then, and a draw pays for only four."""
+"""A table of the loads of n queues serves n / 4 draws and is then made anew: few queues have changed by then, and each
+draw pays for four."""
 
 _LEFT_OUT: Final = -1
 
@@ -225,7 +226,7 @@ class BuiltInPartitioner:
                 break  # the topic has fewer partitions now
             queue = queues[number]
             if busy and busy[-1] is queue:
-                continue  # it was missing meanwhile and is back
+                continue  # the partition had disappeared and is back
             # With a batch under way it stays: a retry returns to the queue without being opened.
             queue.busy = queue.in_flight > 0 or queue.depth() > 0
             if queue.busy:

@@ -54,8 +54,8 @@ class PartitionQueue:
         return len(self.batches) + (0 if self.open is None else 1)
 
     def load(self) -> i64:
-        """The batches of batch.size that wait: what has grown counts as several. The frozen ones count like the last of
-        them, so that this costs the same however many there are."""
+        """Bytes that wait, in units of batch.size. Every frozen batch counts like the last one, so that this costs the
+        same however many there are."""
         load: i64 = 0 if self.open is None else self.open.worth()
         waiting: i64 = len(self.batches)
         return load if waiting == 0 else load + waiting * self.batches[-1].worth()
@@ -64,7 +64,8 @@ class PartitionQueue:
         """Puts a batch back in the order in which batches were first drained (``insertInSequenceOrder``).
 
         Batches with a sequence come before those that lost theirs: new sequences are given only when the old ones are
-        resolved, so nothing may block those. Batches set aside come behind those that will show where they are.
+        resolved, so nothing may block those. Batches set aside come behind the batches whose answers will show whether
+        they were appended.
         """
         earlier: list[ProducerBatch] = []
         batches = self.batches

@@ -169,7 +169,7 @@ class RecordAccumulator:
         """``enqueue`` must give the loop a turn."""
 
     def record_size(
-        self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None
+        self, value: bytes | None, key: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None
     ) -> i64:
         """The most bytes of a batch of just this record; RecordTooLargeException if it can never be sent."""
         size: i64 = BATCH_OVERHEAD + record_size_upper_bound(
@@ -198,8 +198,8 @@ class RecordAccumulator:
     def append(
         self,
         topic: str,
-        key: object,
         value: object,
+        key: object,
         partition: object,
         timestamp_ms: object,
         headers: Sequence[tuple[str, bytes | None]] | None,
@@ -209,24 +209,24 @@ class RecordAccumulator:
         Everything is checked now: a parked record must not fail a check later. SerializationException,
         IllegalArgumentException and RecordTooLargeException mean that it can never be appended.
         """
-        key_bytes = None if key is None else as_bytes(key, "key")
         value_bytes = as_bytes(value, "value")
+        key_bytes = None if key is None else as_bytes(key, "key")
         if headers is not None:
             check_headers(headers)
         if partition is not None and not (isinstance(partition, int) and 0 <= partition <= _MAX_INT32):
             raise IllegalArgumentException(f"partition is {partition!r}; it must be an int from 0 on, or None")
         if timestamp_ms is not None and not (isinstance(timestamp_ms, int) and 0 <= timestamp_ms <= _MAX_INT64):
             raise IllegalArgumentException(f"timestamp_ms is {timestamp_ms!r}; it must be an int from 0 on, or None")
-        size = self.record_size(key_bytes, value_bytes, headers)
+        size = self.record_size(value_bytes, key_bytes, headers)
         if self.detour:
             return None
-        return self.place(topic, key_bytes, value_bytes, partition, timestamp_ms, headers, size)
+        return self.place(topic, value_bytes, key_bytes, partition, timestamp_ms, headers, size)
 
     def check(
         self,
         topic: str,
-        key: object,
         value: object,
+        key: object,
         partition: object,
         timestamp_ms: object,
         headers: Sequence[tuple[str, bytes | None]] | None,
@@ -235,15 +235,15 @@ class RecordAccumulator:
         detour = self.detour
         self.detour = True
         try:
-            self.append(topic, key, value, partition, timestamp_ms, headers)
+            self.append(topic, value, key, partition, timestamp_ms, headers)
         finally:
             self.detour = detour
 
     def place(
         self,
         topic: str,
-        key: bytes | None,
         value: bytes | None,
+        key: bytes | None,
         partition: int | None,
         timestamp_ms: int | None,
         headers: Sequence[tuple[str, bytes | None]] | None,
@@ -386,7 +386,7 @@ class RecordAccumulator:
         return True
 
     def _ask_for_turn(self) -> None:
-        """So much memory was charged that the loop may have to get a turn."""
+        """So much memory was charged that ``enqueue`` may have to give the loop a turn."""
         self._until_turn = self.batch_size
         if self._turn_is_due():
             self.must_yield = True

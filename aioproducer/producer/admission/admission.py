@@ -124,20 +124,20 @@ class Admission:
         topic, value, key, partition, timestamp_ms, headers = given
         try:
             self.check_open()
-            key_bytes, value_bytes = key, value
+            value_bytes, key_bytes = value, key
             if serialize and hooks.serializes:
                 try:
-                    key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
+                    value_bytes, key_bytes, headers = hooks.serialize(topic, value, key, headers)
                 except Later as later:
                     return self._serialize_later(later.serialization, given, condition, record)
             choose = None
             if partition is None and hooks.partitions():
-                key_bytes, value_bytes = as_bytes(key_bytes, "key"), as_bytes(value_bytes, "value")
+                value_bytes, key_bytes = as_bytes(value_bytes, "value"), as_bytes(key_bytes, "key")
                 choose = partial(self._choose, topic, key, key_bytes, value, value_bytes)
                 partition = choose()
             # A partition not chosen yet counts as none: the record is checked, and must wait.
             number = NO_PARTITION_YET if choose is not None and partition is None else partition
-            delivery = self._accumulator.append(topic, key_bytes, value_bytes, number, timestamp_ms, headers)
+            delivery = self._accumulator.append(topic, value_bytes, key_bytes, number, timestamp_ms, headers)
             if delivery is None:
                 waiting = ProducerRecord(topic, value_bytes, key_bytes, partition, timestamp_ms, headers)
                 return self.park(waiting, condition, intercepted=record, choose=choose)
@@ -179,8 +179,8 @@ class Admission:
                     record.choose = partial(self._choose, topic, made.key, record.key, made.value, record.value)
                     record.partition = record.choose()
             number = NO_PARTITION_YET if record.undecided() else record.partition
-            self._accumulator.check(topic, record.key, record.value, number, record.timestamp_ms, record.headers)
-            size = self._accumulator.record_size(record.key, record.value, record.headers)
+            self._accumulator.check(topic, record.value, record.key, number, record.timestamp_ms, record.headers)
+            size = self._accumulator.record_size(record.value, record.key, record.headers)
         except KafkaError as error:
             if record.waiting():
                 self._lot.give_up(record, error)
@@ -210,7 +210,7 @@ class Admission:
         self.check_place()
         self.check_open()
         record = record._replace(value=as_bytes(record.value, "value"), key=as_bytes(record.key, "key"))
-        size = self._accumulator.record_size(record.key, record.value, record.headers)
+        size = self._accumulator.record_size(record.value, record.key, record.headers)
         if serialization is not None:
             size += serialization.size
         parked = ParkedRecord(

@@ -101,7 +101,7 @@ class SerializerLane:
         except asyncio.CancelledError:
             what = "serializer" if serialization is None else f"{serialization.what}_serializer"
             self._fail(me, record, SerializationException(f"the {what} was cancelled, and not by its producer"))
-            if me is not None and me.cancelling():  # this task was cancelled; otherwise, what the serializer awaits
+            if me is not None and me.cancelling():  # this task was cancelled; otherwise the serializer's was
                 raise
         except GeneratorExit:  # the loop was closed
             raise

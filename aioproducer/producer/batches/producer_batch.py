@@ -37,11 +37,6 @@ NO_LIMIT: Final = 2**63 - 1
 """More bytes than any batch or request can have."""
 
 
-def increment_sequence(sequence: int, by: int) -> int:
-    """Sequences are 31-bit: after 2³¹-1 comes 0."""
-    return (sequence + by) & 0x7FFFFFFF
-
-
 @final
 class ProducerBatch:
     """Records for one partition, their bytes, and the state of their sending. Times are the loop's, in seconds."""

@@ -1,4 +1,4 @@
-"""Appends plain rows of a bulk send to the accumulator. Compiled if there is a compiler.
+"""Appends plain rows of a bulk send to the accumulator.
 
 Batch, room, clock and account are read once per run of neighbours in a batch. The batches are byte for byte those of
 single sends.

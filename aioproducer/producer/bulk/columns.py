@@ -16,7 +16,7 @@ READ_AHEAD_ROWS: Final = 2048
 """… and no more records than these."""
 
 _NO_COLUMNS: Final = (str, bytes, bytearray, memoryview, Mapping)
-"""One value, most likely, and not many."""
+"""Types that are probably one value, passed by mistake for many."""
 
 
 class Columns:

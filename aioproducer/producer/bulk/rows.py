@@ -83,8 +83,8 @@ class Rows:
             try:
                 delivery = accumulator.append(
                     topic,
-                    None if keys is None else keys[at],
                     values[at],
+                    None if keys is None else keys[at],
                     None if partitions is None else partitions[at],
                     None if timestamps_ms is None else timestamps_ms[at],
                     None if headers is None else headers[at],

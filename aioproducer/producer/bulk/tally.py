@@ -196,7 +196,7 @@ class BulkTally:
     def _count_failed(self, span: Span) -> None:
         result = span.result
         error = result.error
-        if error is not None and error.refused_records:  # each learns its own part of it
+        if error is not None and error.refused_records:  # each record gets its own part of the error
             at: i64 = 0
             while at < span.count:
                 self._failed_runs.append((span.places(at, at + 1), result.raised(span.first + at)))

@@ -1,4 +1,4 @@
-"""What a caller holds of a record: its delivery, a handle on the outcome of the record's batch.
+"""Deliveries: a caller's handles on the outcome of the batches that its records are in.
 
     delivery.py         one record's delivery
     wait_all.py         many deliveries at once

@@ -45,7 +45,7 @@ class Hooks:
         self.asynchronous = False
         """A serializer is a coroutine function: each record waits for its turn."""
         self.serialize = self._serialize_at_once
-        """Key and value as bytes, and the headers including additions by serializers; raises ``Later`` if a serializer
+        """Value and key as bytes, and the headers including additions by serializers; raises ``Later`` if a serializer
         must be awaited."""
         self.depth = 0
         """How many of the user's functions are running now, nested ones included."""
@@ -135,23 +135,23 @@ class Hooks:
         self.depth -= 1
 
     def _serialize_in_turn(
-        self, topic: str, key: Any, value: Any, headers: Headers | None
+        self, topic: str, value: Any, key: Any, headers: Headers | None
     ) -> tuple[Any, Any, Headers | None]:
         """Raises ``Later`` if records wait for serializers, or if these are coroutines."""
         if self.asynchronous or self._others_wait():
-            raise Later(self._serialization(topic, key, value, self._own(headers)))
-        return self._serialize_at_once(topic, key, value, headers)
+            raise Later(self._serialization(topic, value, key, self._own(headers)))
+        return self._serialize_at_once(topic, value, key, headers)
 
     def _serialize_at_once(
-        self, topic: str, key: Any, value: Any, headers: Headers | None
+        self, topic: str, value: Any, key: Any, headers: Headers | None
     ) -> tuple[Any, Any, Headers | None]:
         self.depth += 1
         try:
-            return self.serialized(topic, key, value, headers)
+            return self.serialized(topic, value, key, headers)
         finally:
             self.depth -= 1
 
-    def serialized(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
+    def serialized(self, topic: str, value: Any, key: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
         """The same in any thread: calls by the serializers there cannot wait for themselves."""
         seen: list[tuple[str, bytes | None]] = _NO_HEADERS
         if self._sees_headers:
@@ -165,8 +165,8 @@ class Hooks:
         except Unfinished as unfinished:
             self.serialize = self._serialize_in_turn  # other records may wait from now on
             own = seen if self._sees_headers else self._own(headers)
-            raise Later(self._serialization(topic, key, value, own, unfinished, key_bytes)) from None
-        return key_bytes, value_bytes, seen or headers
+            raise Later(self._serialization(topic, value, key, own, unfinished, key_bytes)) from None
+        return value_bytes, key_bytes, seen or headers
 
     def _own(self, headers: Headers | None) -> list[tuple[str, bytes | None]]:
         """A record's headers, checked and in a new list."""

@@ -21,8 +21,8 @@ class Serialization:
         serialize_key: Serialize,
         serialize_value: Serialize,
         topic: str,
-        key: Any,
         value: Any,
+        key: Any,
         headers: list[tuple[str, bytes | None]],
         begun: Unfinished | None = None,
         key_bytes: Any = None,
@@ -30,8 +30,8 @@ class Serialization:
         self._serialize_key = serialize_key
         self._serialize_value = serialize_value
         self.topic = topic
-        self.key = key
         self.value = value
+        self.key = key
         self.headers = headers
         self.context = copy_context()
         """The context of ``send``: serializers see the context variables of their caller."""

@@ -28,8 +28,9 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from aioproducer.producer.batches.producer_batch import ProducerBatch, increment_sequence
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.records.record_batch_header import increment_sequence
 
 MAX_EPOCH = 2**15 - 1
 WINDOW = 5
@@ -43,7 +44,7 @@ KNOWN_FOR: Final = 1.0
 """Seconds for which a broker certainly does not forget a producer (``producer.id.expiration.ms``, a day by default)."""
 
 _ALWAYS: Final = -(2**62)
-"""A timestamp that all have reached."""
+"""A timestamp older than all."""
 
 _NEW: Final = 2**62
 """A timestamp newer than all."""
@@ -99,9 +100,9 @@ class PartitionSequences:
         self.append_time = False
         """The log sets the timestamps (``message.timestamp.type=LogAppendTime``)."""
         self.remembered = True
-        """The batch that left last is so new that its broker will remember the producer."""
+        """The batch that left last is recent enough that the broker keeps the producer."""
         self._remembered_from: i64 = 0
-        """Timestamps from then on are so new."""
+        """Timestamps from here on are recent enough."""
         self.log: i64 = 0
         """The number of the partition's log: it counts each new one."""
         self.by_name = False
@@ -109,8 +110,8 @@ class PartitionSequences:
         self._new_from: i64 = 0
         """Batches sent to logs before this one cannot be in the present log."""
         self._gaps_before: i64 = 0
-        """The present log may have later batches than those at places before this one, and not these: it was unknown
-        when they were sent, by the topic's name."""
+        """Batches sent to logs before this one may be missing although later ones are in the present log: the requests
+        named the topic, so the log that they reached is unknown."""
         self._void = False
         """A batch of the present epoch was proven absent; those behind it are, too."""
         self._absent_from = _NOWHERE
@@ -130,11 +131,11 @@ class PartitionSequences:
         if not self.has_id():
             return False
         if ids.transactional and (not self.in_transaction() or (self.broken and self.identity == ids.current)):
-            return False  # the doubt ends with the epoch, and the epoch with the transaction
+            return False  # the next transaction has a new epoch, which resolves the doubt
         if max_timestamp < self._remembered_from and (
             self.unresolved or now < min(self._late_until, created + ids.patience)
         ):
-            return False  # with this one the broker would forget those before it
+            return False  # this batch would make the broker forget the earlier ones
         if not self.unresolved:
             return True
         if self.broken or self.identity is None or self.identity.producer_id != self.known_id:
@@ -214,7 +215,7 @@ class PartitionSequences:
         return True
 
     def put_back(self) -> bool:
-        """Those set aside are the lowest again, as no batch behind them has shown anything; False if there are none."""
+        """Makes the batches set aside the lowest again: no later answer has shown anything. False if there are none."""
         found = False
         for batch in self.unresolved:
             found |= batch.set_aside

@@ -277,8 +277,8 @@ class ParkingLot:
             record = memory.first()
             placed = self._accumulator.place(
                 record.topic,
-                record.key,
                 record.value,
+                record.key,
                 record.partition,
                 record.timestamp_ms,
                 record.headers,

@@ -110,7 +110,7 @@ class Pipeline:
         line = self._lines.get(queue.leader)
         if line is None:
             return created  # its answer will measure the line
-        ahead = len(queue.batches) > 0  # they are full, and leave now at the earliest
+        ahead = len(queue.batches) > 0  # the batches ahead are full, and leave now at the earliest
         departed = created if ahead else line.departed
         turn = departed + line.round_trip / self._max_in_flight
         sequences = queue.sequences

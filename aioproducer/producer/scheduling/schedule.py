@@ -196,7 +196,7 @@ class Schedule:
             self._wake_at(queue.deadline)
 
     def _lingered(self, queue: PartitionQueue, now: float) -> None:
-        """The linger of the queue's open batch is over, or that of an earlier batch would be."""
+        """The deadline of the queue's open batch, or of an earlier batch, has passed."""
         if queue.deadline > now:
             return  # a deadline set before a later batch got less time
         queue.deadline = math.inf

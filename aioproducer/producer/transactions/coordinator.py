@@ -55,9 +55,9 @@ class TransactionCoordinator:
         self.transactional_id = config.transactional_id
         self.protocol = TransactionProtocol()
         self.knows = False
-        """It knows of the transaction, and must learn of its end."""
+        """The coordinator knows the transaction, which must be ended there."""
         self.may_know = False
-        """It may know of the transaction: a request was sent, but has no final answer."""
+        """The coordinator may know the transaction: a request was sent, but has no final answer."""
         self.last_error: KafkaError | None = None
         """Its last answer, if that was an error."""
         self._config = config

@@ -1,4 +1,6 @@
-"""Which units of an aborted transaction made it fail, and with whom each is committed anew. Pure rules.
+"""Blame for an aborted transaction: the units that made it fail, and the groups in which units are committed anew.
+
+Pure rules.
 
 A transaction fails as a whole, so most of its units are blameless. A unit with a record that failed with an error of
 its own, or with offsets that were refused, is suspected. It is committed anew alone, because its record may only have

@@ -254,7 +254,7 @@ class UnitCommitter:
             self._settled(member, DeliveryError.of(error, outcome))
 
     def _give_up(self, error: KafkaError) -> None:
-        """No transaction takes the units that wait."""
+        """Fails the units that wait: no transaction can be begun for them."""
         for member in self._group.give_up():
             self._settled(member, DeliveryError.of(error, Outcome.NOT_SENT))
 

@@ -1,4 +1,4 @@
-"""Which units wait, which are in the transaction, and which must be committed anew. Rules only: no clock, no loop.
+"""The units that wait, those in the transaction, and those to be committed anew. Rules only: no clock, no loop.
 
     end() ──► fresh ──┐                    ┌─► committed()
                       ├─► begin(), join() ─┤

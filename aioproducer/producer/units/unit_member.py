@@ -19,8 +19,8 @@ class UnitRecord(NamedTuple):
     given: ProducerRecord
     """As the interceptors left it."""
     topic: str
-    key: bytes | None
     value: bytes | None
+    key: bytes | None
     partition: int | None
     timestamp_ms: int
     headers: Headers | None

@@ -78,11 +78,11 @@ class UnitRecords:
         accumulator, hooks = self._accumulator, self._hooks
         check_topic(topic)
         try:
-            key_bytes, value_bytes = key, value
+            value_bytes, key_bytes = value, key
             if hooks.serializes:
-                key_bytes, value_bytes, headers = await self._serialized(topic, key, value, headers)
-            key_bytes, value_bytes = as_bytes(key_bytes, "key"), as_bytes(value_bytes, "value")
-            accumulator.check(topic, key_bytes, value_bytes, partition, timestamp_ms, headers)
+                value_bytes, key_bytes, headers = await self._serialized(topic, value, key, headers)
+            value_bytes, key_bytes = as_bytes(value_bytes, "value"), as_bytes(key_bytes, "key")
+            accumulator.check(topic, value_bytes, key_bytes, partition, timestamp_ms, headers)
             await self._metadata(topic, partition)
             if partition is None and hooks.partitions():
                 infos = self._sender.known_partitions(topic)
@@ -90,18 +90,18 @@ class UnitRecords:
         except Exception as error:
             self._admission.refused(topic, error)
             raise
-        size = accumulator.record_size(key_bytes, value_bytes, headers)
+        size = accumulator.record_size(value_bytes, key_bytes, headers)
         timestamp = accumulator.now_ms() if timestamp_ms is None else timestamp_ms
         own = None if headers is None else tuple(headers)  # the caller's list may change
-        return UnitRecord(given, topic, key_bytes, value_bytes, partition, timestamp, own, size)
+        return UnitRecord(given, topic, value_bytes, key_bytes, partition, timestamp, own, size)
 
     async def _serialized(
-        self, topic: str, key: Any, value: Any, headers: Headers | None
+        self, topic: str, value: Any, key: Any, headers: Headers | None
     ) -> tuple[Any, Any, Headers | None]:
-        """Key, value and headers from the serializers, which are called one at a time and in turn."""
+        """Value, key and headers from the serializers, which are called one at a time and in turn."""
         if not self._serializing.locked():
             try:
-                return self._hooks.serialize(topic, key, value, headers)
+                return self._hooks.serialize(topic, value, key, headers)
             except Later as later:
                 serialization = later.serialization
             async with self._serializing:
@@ -109,11 +109,11 @@ class UnitRecords:
         else:
             async with self._serializing:
                 try:
-                    return self._hooks.serialize(topic, key, value, headers)
+                    return self._hooks.serialize(topic, value, key, headers)
                 except Later as later:
                     serialization = later.serialization
                 await InContext(serialization.finish(), serialization.context, self._hooks)
-        return serialization.key_bytes, serialization.value_bytes, serialization.headers or headers
+        return serialization.value_bytes, serialization.key_bytes, serialization.headers or headers
 
     async def _metadata(self, topic: str, partition: int | None) -> None:
         """Waits until the topic, and the partition if one is named, are known."""
@@ -131,8 +131,8 @@ class UnitRecords:
         if not lot.memory.records:
             delivery = self._accumulator.place(
                 record.topic,
-                record.key,
                 record.value,
+                record.key,
                 record.partition,
                 record.timestamp_ms,
                 record.headers,

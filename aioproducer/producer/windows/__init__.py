@@ -1,4 +1,4 @@
-"""How much may be under way at once.
+"""Limits on what is under way at once.
 
     an answer announces what the broker remembers → in_flight_windows → drain
     a request takes too long                      → line_limit        → drain

@@ -1,4 +1,4 @@
-"""Who this client is, as headers of its requests to a registry."""
+"""Credentials of this client, as headers of its requests to a registry."""
 
 from __future__ import annotations
 

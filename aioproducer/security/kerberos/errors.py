@@ -1,4 +1,4 @@
-"""What the errors of the Kerberos library mean, in plain words."""
+"""Errors of the Kerberos library, in plain words."""
 
 from __future__ import annotations
 

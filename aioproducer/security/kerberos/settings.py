@@ -1,4 +1,4 @@
-"""Where a client gets its Kerberos tickets: from its configs, with Kafka's rules.
+"""The source of a client's Kerberos tickets: its configs, with Kafka's rules.
 
 ``sasl.jaas.config`` names a keytab or a cache, in the notation of Java's ``Krb5LoginModule``:
 
@@ -24,7 +24,7 @@ _JAAS = "sasl.jaas.config"
 _SERVICE = "sasl.kerberos.service.name"
 _KNOWN = ("useKeyTab", "keyTab", "principal", "useTicketCache", "ticketCache", "serviceName")
 _WITHOUT_EFFECT = ("debug", "doNotPrompt", "isInitiator", "refreshKrb5Config", "renewTGT", "storeKey")
-"""Options that change nothing here: nobody is asked for a password, and krb5.conf is read for each ticket."""
+"""Options without effect here: no password is prompted for, and krb5.conf is read for each ticket."""
 
 
 class TicketConfig(Protocol):

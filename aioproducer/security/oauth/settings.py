@@ -8,7 +8,7 @@ before KIP-1139.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -49,21 +49,28 @@ _RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
 _ASSERTION = "sasl.oauthbearer.assertion."
 _KEY_FILE = "sasl.oauthbearer.assertion.private.key.file"
 _EXTENSION = "extension_"
-_JAAS_SSL = (
-    "ssl.truststore.type",
-    "ssl.truststore.location",
-    "ssl.truststore.password",
-    "ssl.truststore.certificates",
-    "ssl.keystore.type",
-    "ssl.keystore.location",
-    "ssl.keystore.password",
-    "ssl.keystore.key",
-    "ssl.keystore.certificate.chain",
-    "ssl.key.password",
-    "ssl.protocol",
-    "ssl.enabled.protocols",
-    "ssl.cipher.suites",
-)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointTls:
+    """The ``ssl.`` options of ``sasl.jaas.config``, which are for the identity provider alone."""
+
+    ssl_truststore_type: str | None = None
+    ssl_truststore_location: str | None = None
+    ssl_truststore_password: Password | None = None
+    ssl_truststore_certificates: Password | None = None
+    ssl_keystore_type: str | None = None
+    ssl_keystore_location: str | None = None
+    ssl_keystore_password: Password | None = None
+    ssl_keystore_key: Password | None = None
+    ssl_keystore_certificate_chain: Password | None = None
+    ssl_key_password: Password | None = None
+    ssl_protocol: str = "TLSv1.3"
+    ssl_enabled_protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
+    ssl_cipher_suites: tuple[str, ...] = ()
+
+
+_JAAS_SSL = tuple(one.name.replace("_", ".") for one in fields(EndpointTls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,25 +258,6 @@ def _extensions(options: Mapping[str, str]) -> Mapping[str, str]:
     except ValueError as error:
         raise _refused(_JAAS, str(error)) from None
     return extensions
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointTls:
-    """The ``ssl.`` options of ``sasl.jaas.config``, which are for the identity provider alone."""
-
-    ssl_truststore_type: str | None = None
-    ssl_truststore_location: str | None = None
-    ssl_truststore_password: Password | None = None
-    ssl_truststore_certificates: Password | None = None
-    ssl_keystore_type: str | None = None
-    ssl_keystore_location: str | None = None
-    ssl_keystore_password: Password | None = None
-    ssl_keystore_key: Password | None = None
-    ssl_keystore_certificate_chain: Password | None = None
-    ssl_key_password: Password | None = None
-    ssl_protocol: str = "TLSv1.3"
-    ssl_enabled_protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
-    ssl_cipher_suites: tuple[str, ...] = ()
 
 
 def _tls(url: str, options: Mapping[str, str]) -> TlsSource:

@@ -1,4 +1,4 @@
-"""Who the other side of a connection is."""
+"""The identity of the other side of a connection, by its certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the SSL context of each new connection comes from. Open connections keep theirs."""
+"""Sources of the SSL context of each new connection. Open connections keep theirs."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ async def test_an_honest_client_finds_its_records() -> None:
         assert cluster.log(HONEST).log_end_offset == 3
 
 
-async def test_one_whose_record_is_refused_says_so() -> None:
+async def test_a_client_whose_record_is_refused_says_so() -> None:
     async with EmbeddedCluster(configs={"message.max.bytes": 50}) as cluster:
         cluster.create_topic(HONEST)
         async with HonestClient(int(cluster.bootstrap_servers.rpartition(":")[2])) as client:

@@ -1,4 +1,4 @@
-"""How the growth of a cost is reported."""
+"""The report of how a cost grows."""
 
 from __future__ import annotations
 

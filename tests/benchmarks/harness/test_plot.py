@@ -42,7 +42,7 @@ def test_charts_stand_side_by_side() -> None:
     assert int(drawn(one, one).attrib["width"]) == 2 * int(drawn(one).attrib["width"])
 
 
-def test_what_has_no_place_on_the_axis_says_so() -> None:
+def test_a_value_without_a_place_on_the_axis_is_refused() -> None:
     with pytest.raises(ValueError, match="no place for 0"):
         svg(chart(Series("one", [(0, 1), (1, 1)])))
 

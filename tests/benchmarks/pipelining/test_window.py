@@ -20,7 +20,7 @@ def test_a_rate_is_compared_with_window_by_round_trip() -> None:
     assert rate.share == pytest.approx(0.9)
 
 
-def test_what_is_off_is_a_problem() -> None:
+def test_a_window_that_is_not_filled_is_a_problem() -> None:
     assert report(1.0, 0.98, 1.02).problems() == []
     (problem,) = report(1.0, 0.96).problems()
     assert problem.startswith("window 2: 96.0%")

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.harness.environment import aioproducer_build
 
 
-def test_what_is_installed_is_measured_not_the_checkout() -> None:
+def test_the_installed_package_is_measured_and_not_the_checkout() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     command = [sys.executable, "-m", "benchmarks", "encode", "--records", "100", "--rounds", "1"]
     checkout = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ from tests.benchmarks.environments import ENVIRONMENT
 from tests.support.leaks import no_leaks as no_leaks
 
 
-def test_what_is_added_is_of_the_same_round() -> None:
+def test_the_added_cost_is_counted_within_a_round() -> None:
     spent = {way: (1000.0 + 10 * number, 2000.0 + 30 * number) for number, way in enumerate(WAYS)}
     runs = [Run(way, number, ns) for way, row in spent.items() for number, ns in enumerate(row, start=1)]
     words = Report(ENVIRONMENT, 10, runs, [1.0, 3.0, 2.0]).markdown()

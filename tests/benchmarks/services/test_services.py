@@ -36,11 +36,11 @@ def test_a_promise_that_was_not_kept_is_a_problem() -> None:
         ),
     ],
 )
-def test_what_is_not_as_promised(replies: list[Reply], logged: list[int], problem: str) -> None:
+def test_each_broken_promise_is_a_problem(replies: list[Reply], logged: list[int], problem: str) -> None:
     assert wrong(replies, logged, 3.0) == [problem]
 
 
-def test_what_was_never_begun_needs_no_answer_and_504_may_be_in_the_log() -> None:
+def test_requests_never_begun_need_no_answer_and_504_may_be_in_the_log() -> None:
     assert wrong([Reply(0, 201, 0.1), Reply(1, None, 0.1), Reply(2, 504, 0.1)], [2, 0], 3.0) == []
 
 
@@ -61,7 +61,7 @@ def test_the_command_line() -> None:
     assert (options.parts, options.gc, options.records) == (["instructions"], ["tuned"], [1])
 
 
-def test_what_it_cannot_do_is_said_in_a_line(
+def test_a_missing_program_is_named_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")

@@ -1,4 +1,4 @@
-"""What the report of units comes to, and each way once, small."""
+"""The report of units, and a small run of each way."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def report(
     return Report(ENVIRONMENT, 1, [*large, *(written(sink, SMALL, taken) for sink, taken in small.items())])
 
 
-def test_what_is_as_it_should_be() -> None:
+def test_good_figures_are_no_problem() -> None:
     good = report(GOOD, {EXACTLY_ONCE: CORES * PARTITIONS})
     assert good.problems() == []
     assert tuple(GOOD) == tuple(SINKS)

@@ -23,7 +23,7 @@ GOOD = Outage("refused", 60, 12_000, 0.012, ["WARNING it is gone", "INFO it is b
 ENDED = Gone(30_000, 2000, 12.0, 5.0, 0.01, ["ERROR 2000 records were not delivered"])
 
 
-def test_what_is_as_it_should_be() -> None:
+def test_good_figures_are_no_problem() -> None:
     report = Report(ENVIRONMENT, [GOOD], [ENDED])
     assert report.problems() == []
     assert "| refused | 60 | 12,000 | 1.2% | 2 | 800 ms of 2000 | once, in order |" in report.markdown()

@@ -29,7 +29,7 @@ def test_a_callback_that_takes_too_long_in_most_rounds_is_a_problem() -> None:
     assert problem.startswith("waiters: a callback held the loop for 11.0 ms")
 
 
-def test_what_is_only_there_to_be_compared_with_is_no_problem() -> None:
+def test_stalls_of_the_bare_loop_are_no_problem() -> None:
     assert report(**{"bare-tasks": [50.0]}).problems() == []
 
 

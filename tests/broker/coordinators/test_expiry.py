@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from aioproducer.protocol.messages.offset_commit import (
 )
 from tests.broker.raw_clients.raw_client import RawClient
 from tests.support.manual_clock import ManualClock
+from tests.support.polling import eventually
 
 RETENTION, NOW = 1_000, 100_000
 EXPIRED, KEPT = NOW - RETENTION, NOW - RETENTION + 1
@@ -111,12 +111,6 @@ CONFIGS = {
 """The timers are real and short; what they see is a clock that the test moves."""
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - there is nothing to wait for
-            await asyncio.sleep(0.001)
-
-
 async def commit(client: RawClient, *topics: str) -> None:
     wanted = [OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(0, 5)]) for topic in topics]
     answer = await client.request(OffsetCommitRequest("g", topics=wanted), 8)
@@ -135,12 +129,12 @@ async def test_a_group_whose_offsets_expire_is_removed_for_good(stored: bool, tm
         clock.advance(59)
         await commit(client, "b")
         clock.advance(1)
-        await until(lambda: [one.topic for one in cluster.committed_offsets("g")] == ["b"])
+        await eventually(lambda: [one.topic for one in cluster.committed_offsets("g")] == ["b"], every=0.001)
         clock.advance(58)
         await asyncio.sleep(0.05)
         assert len((await client.request(ListGroupsRequest(), 4)).groups) == 1
         clock.advance(1)
-        await until(lambda: not cluster.committed_offsets("g"))
+        await eventually(lambda: not cluster.committed_offsets("g"), every=0.001)
         assert (await client.request(ListGroupsRequest(), 4)).groups == []
         await client.close()
     if stored:
@@ -160,7 +154,7 @@ async def test_the_times_of_offsets_survive_a_restart(tmp_path: Path) -> None:
         await asyncio.sleep(0.05)
         assert cluster.committed_offsets("g")
         clock.advance(0.1)
-        await until(lambda: not cluster.committed_offsets("g"))
+        await eventually(lambda: not cluster.committed_offsets("g"), every=0.001)
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -177,7 +171,7 @@ async def test_a_transactional_id_that_expires_is_unknown_and_gets_another_produ
         second = await client.request(InitProducerIdRequest("x", 60_000), 4)
         assert second.producer_id == first.producer_id
         clock.advance(60)
-        await until(lambda: not cluster._transactions.transactions())
+        await eventually(lambda: not cluster._transactions.transactions(), every=0.001)
         ended = await client.request(EndTxnRequest("x", second.producer_id, second.producer_epoch, True), 3)
         assert ended.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
         third = await client.request(InitProducerIdRequest("x", 60_000), 4)

@@ -1,4 +1,4 @@
-"""What requests find that coverage guides: ``python -m tests.broker.fuzz.guided --seconds 3600 --write``.
+"""Fuzzing guided by coverage: ``python -m tests.broker.fuzz.guided --seconds 3600 --write``.
 
 Needs atheris (``pip install --group fuzz``), which learns which bytes reach new code of the broker. ``corpus/`` has
 short inputs that reached something new, and those that found something; ``--keep`` adds new ones. A test runs them

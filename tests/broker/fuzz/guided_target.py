@@ -1,4 +1,4 @@
-"""What atheris calls with bytes, in a process of its own: ``python -m tests.broker.fuzz.guided_target TOTALS ...``.
+"""The target that atheris calls with bytes: ``python -m tests.broker.fuzz.guided_target TOTALS ...``.
 
 The other arguments are libFuzzer's. Each input is a conversation with a new broker, so it does the same every time.
 """

@@ -59,7 +59,7 @@ async def test_in_a_thread_and_back_in_the_loop(background: BackgroundThreads) -
     scanner.close()
 
 
-async def test_one_at_a_time_and_all_requests_are_dropped_when_it_is_closed(
+async def test_batches_are_scanned_one_at_a_time_and_dropped_when_the_scanner_is_closed(
     background: BackgroundThreads, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     scanner = BatchScanner(background)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequ
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.broker.raw_clients.batches import make_batch
 from tests.broker.raw_clients.raw_client import RawClient
+from tests.support.polling import eventually
 
 LONG_MS = 60_000
 
@@ -52,11 +52,6 @@ def waiting(cluster: EmbeddedCluster, kind: str = "Produce") -> float:
     return cluster.metrics().select(delayedOperation=kind, node_id="node-0")["NumDelayedOperations"]
 
 
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():  # noqa: ASYNC110
-        await asyncio.sleep(0)
-
-
 async def fetched(client: RawClient) -> tuple[int, int]:
     """The high watermark, and how many bytes may be read."""
     partition = FetchPartition(0, partition_max_bytes=10**6)
@@ -69,7 +64,7 @@ async def test_it_is_answered_when_the_last_replica_has_copied_it(cluster: Embed
     for node in (1, 2):
         cluster.hold_replica("t", 0, node)
     await client.send(produce(), 9)
-    await until(lambda: waiting(cluster))
+    await eventually(lambda: waiting(cluster))
     cluster.release_replica("t", 0, 2)
     assert waiting(cluster) == 1, "one replica is not all"
     cluster.release_replica("t", 0, 1)
@@ -105,7 +100,7 @@ async def test_a_fetch_that_waits_gets_it_when_it_is_replicated(cluster: Embedde
     await client.send(
         FetchRequest(max_wait_ms=LONG_MS, min_bytes=1, topics=[FetchTopic("t", partitions=[partition])]), 12
     )
-    await until(lambda: cluster.delayed_fetches)
+    await eventually(lambda: cluster.delayed_fetches)
     cluster.release_replica("t", 0, 1)
     response: Any = (await client.receive(FetchRequest.API_KEY, 12))[1]
     assert response.responses[0].partitions[0].high_watermark == 2
@@ -114,7 +109,7 @@ async def test_a_fetch_that_waits_gets_it_when_it_is_replicated(cluster: Embedde
 async def test_the_others_do_without_a_replica_that_is_out_of_sync(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.hold_replica("t", 0, 1)
     await client.send(produce(), 9)
-    await until(lambda: waiting(cluster))
+    await eventually(lambda: waiting(cluster))
     cluster.hold_replica("t", 0, 1, in_sync=False)
     assert await answer(client) == ("NONE", 0)
     metadata = await client.request(MetadataRequest([MetadataRequestTopic(name="t")]), 12)
@@ -125,7 +120,7 @@ async def test_with_too_few_in_sync_nothing_is_replicated(cluster: EmbeddedClust
     for node in (1, 2):
         cluster.hold_replica("t", 0, node)
     await client.send(produce(timeout_ms=200), 9)
-    await until(lambda: waiting(cluster))
+    await eventually(lambda: waiting(cluster))
     for node in (1, 2):
         cluster.hold_replica("t", 0, node, in_sync=False)
     assert await answer(client) == ("REQUEST_TIMED_OUT", 0)
@@ -139,7 +134,7 @@ async def test_with_too_few_in_sync_nothing_is_replicated(cluster: EmbeddedClust
 async def test_a_node_that_stops_is_waited_for_no_more(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.hold_replica("t", 0, 1)
     await client.send(produce(), 9)
-    await until(lambda: waiting(cluster))
+    await eventually(lambda: waiting(cluster))
     await cluster.stop_node(1)
     assert await answer(client) == ("NONE", 0)
     await cluster.start_node(1)
@@ -149,7 +144,7 @@ async def test_a_node_that_stops_is_waited_for_no_more(cluster: EmbeddedCluster,
 async def test_another_leader(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.hold_replica("t", 0, 1)
     await client.send(produce(), 9)
-    await until(lambda: waiting(cluster))
+    await eventually(lambda: waiting(cluster))
     cluster.move_leader("t", 0, 1)
     assert (await answer(client))[0] == "NOT_LEADER_OR_FOLLOWER"
     assert cluster.log("t").high_watermark == 2, "the leader has everything"
@@ -158,9 +153,9 @@ async def test_another_leader(cluster: EmbeddedCluster, client: RawClient) -> No
 async def test_a_disconnected_client_is_forgotten(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.hold_replica("t", 0, 1)
     await client.send(produce(), 9)
-    await until(lambda: waiting(cluster))
+    await eventually(lambda: waiting(cluster))
     await client.close()
-    await until(lambda: not waiting(cluster))
+    await eventually(lambda: not waiting(cluster))
 
 
 async def test_records_that_no_replica_has_any_more(cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -176,7 +171,7 @@ async def test_records_that_no_replica_has_any_more(cluster: EmbeddedCluster, cl
     assert result(await client.request(delete(timeout_ms=5), 2)) == ("REQUEST_TIMED_OUT", -1)
     assert cluster.log("t").log_start_offset == 2
     await client.send(delete(LONG_MS), 2)
-    await until(lambda: waiting(cluster, "DeleteRecords"))
+    await eventually(lambda: waiting(cluster, "DeleteRecords"))
     cluster.release_replica("t", 0, 1)
     assert result((await client.receive(DeleteRecordsRequest.API_KEY, 2))[1]) == ("NONE", 2)
 

@@ -129,7 +129,7 @@ async def test_the_end_of_an_operation_may_complete_one_that_was_checked(world: 
 
 
 @virtual
-async def test_one_that_fails_takes_no_other_with_it(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_operation_that_fails_takes_no_other_with_it(world: World, caplog: pytest.LogCaptureFixture) -> None:
     purgatory, good = make(), Operation()
 
     def fail() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
 
 import pytest
 
@@ -18,6 +17,7 @@ from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.broker.raw_clients.batches import make_batch
 from tests.broker.raw_clients.raw_client import Connect, RawClient
+from tests.support.polling import eventually
 
 CLIENT: dict[str, str | None] = {"client-id": "raw"}
 
@@ -32,11 +32,6 @@ def produce(size: int, acks: int = 1) -> ProduceRequest:
 def fetch(max_bytes: int = 10**6) -> FetchRequest:
     topics = [FetchTopic("t", partitions=[FetchPartition(0, partition_max_bytes=10**6)])]
     return FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes, topics=topics)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():  # noqa: ASYNC110
-        await asyncio.sleep(0)
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +73,7 @@ class TestProduce:
         cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1000})
         await client.send(produce(10_500, acks=0), 9)
         correlation_id = await client.send(MetadataRequest(), 9)
-        await until(lambda: cluster.metrics().select("Quotas")["throttled-clients"])
+        await eventually(lambda: cluster.metrics().select("Quotas")["throttled-clients"])
         assert cluster.log("t").log_end_offset == 1, "the record was appended"
         assert (await client.receive(MetadataRequest.API_KEY, 9))[0] == correlation_id
 
@@ -88,7 +83,7 @@ class TestProduce:
         cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1000})
         await client.request(produce(10_500), 9)
         await client.close()
-        await until(lambda: not cluster.metrics().select("Quotas")["throttled-clients"])
+        await eventually(lambda: not cluster.metrics().select("Quotas")["throttled-clients"])
 
     async def test_a_node_may_stop_meanwhile(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1})
@@ -226,7 +221,7 @@ class TestConnections:
         first, second = await connect(), await connect()
         await first.request(MetadataRequest(), 9)
         correlation_id = await second.send(MetadataRequest(), 9)
-        await until(lambda: cluster.metrics().select("socket-server-metrics")["connections-waiting"])
+        await eventually(lambda: cluster.metrics().select("socket-server-metrics")["connections-waiting"])
         await first.close()
         assert (await second.receive(MetadataRequest.API_KEY, 9))[0] == correlation_id
 

@@ -1,1 +1,1 @@
-"""What tests say to a broker frame by frame, and the brokers that they say it to."""
+"""Clients that send frame by frame, and the brokers that they send to."""

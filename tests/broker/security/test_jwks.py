@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from aioproducer.broker.security import jwks as module
 from aioproducer.broker.security.jwks import Jwks, jwks, parse_jwks
 from aioproducer.errors import ConfigException
+from tests.support.polling import eventually
 from tests.support.security.identity_provider import KEY, IdentityProvider, SigningKey, identity_provider
 
 pytest.importorskip("httpx", reason="httpx is not installed")
@@ -38,12 +39,6 @@ async def started(url: str, refresh_ms: int = 3_600_000) -> AsyncIterator[Jwks]:
         yield keys
     finally:
         await keys.close()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 - there is no event for it
-            await asyncio.sleep(0.01)
 
 
 def test_keys_that_are_not_for_signatures_are_left_out() -> None:
@@ -86,7 +81,7 @@ async def test_a_key_that_is_new_is_requested(provider: IdentityProvider, monkey
         assert keys.candidates("key-1", "RS256")
         provider.keys = [OTHER, KEY]
         assert provider.jwks_requests == 1
-        await until(lambda: keys.candidates("key-2", "RS256"))
+        await eventually(lambda: keys.candidates("key-2", "RS256"), timeout=30, every=0.01)
 
 
 async def test_unknown_keys_cause_few_requests(provider: IdentityProvider) -> None:
@@ -100,7 +95,7 @@ async def test_unknown_keys_cause_few_requests(provider: IdentityProvider) -> No
 async def test_keys_are_refreshed(provider: IdentityProvider) -> None:
     async with started(provider.jwks_url, 10) as keys:
         provider.keys = [OTHER]
-        await until(lambda: not keys.candidates("key-1", "RS256"))
+        await eventually(lambda: not keys.candidates("key-1", "RS256"), timeout=30, every=0.01)
         assert keys.candidates("key-2", "RS256")
 
 
@@ -111,9 +106,9 @@ async def test_a_provider_that_is_down(provider: IdentityProvider, caplog: pytes
     async with started(provider.jwks_url, 10) as keys:
         assert keys.candidates("key-1", "RS256") == []
         provider.jwks = answer  # type: ignore[method-assign]
-        await until(lambda: keys.candidates("key-1", "RS256"))
+        await eventually(lambda: keys.candidates("key-1", "RS256"), timeout=30, every=0.01)
         provider.jwks = lambda: (200, b"garbage")  # type: ignore[method-assign]
-        await until(lambda: "is no JWKS" in caplog.text)
+        await eventually(lambda: "is no JWKS" in caplog.text, timeout=30, every=0.01)
         assert keys.candidates("key-1", "RS256"), "the keys that are there stay"
     lines = [record.getMessage() for record in caplog.records if record.name.startswith("aioproducer")]
     assert lines[0].endswith("answered with HTTP status 503; 0 are known; trying again")

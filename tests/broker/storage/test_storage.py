@@ -38,16 +38,11 @@ from aioproducer.timing.clock import SystemClock
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from tests.broker.raw_clients.batches import make_batch
 from tests.broker.raw_clients.raw_client import RawClient
+from tests.support.polling import eventually
 
 
 def values(cluster: EmbeddedCluster, topic: str = "t", partition: int = 0) -> list[bytes | None]:
     return [record.value for record in cluster.log(topic, partition).records()]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - a log has nothing to wait for
-            await asyncio.sleep(0.001)
 
 
 def produce(cluster: EmbeddedCluster, batch: bytes, acks: int = -1) -> ProduceRequest:
@@ -190,7 +185,7 @@ async def test_an_open_transaction_has_the_rest_of_its_time(tmp_path: Path) -> N
         await producer.send("t", b"open")
     await producer.close(timeout=0)
     async with EmbeddedCluster(data_dir=tmp_path) as cluster:
-        await until(lambda: cluster.log("t").last_stable_offset > 0)
+        await eventually(lambda: cluster.log("t").last_stable_offset > 0, every=0.001)
         assert cluster.log("t").aborted_transactions(0, 99)
 
 
@@ -211,7 +206,7 @@ async def test_an_open_transaction_does_not_get_more_time_when_the_clock_is_set_
         await producer.send("t", b"open")
     await producer.close(timeout=0)
     async with EmbeddedCluster(data_dir=tmp_path, clock=_ClockSetBack()) as cluster:
-        await until(lambda: cluster.log("t").last_stable_offset > 0)
+        await eventually(lambda: cluster.log("t").last_stable_offset > 0, every=0.001)
         assert cluster.log("t").aborted_transactions(0, 99)
 
 
@@ -587,7 +582,7 @@ class TestAlways:
             files.may_sync.clear()
             acknowledged = asyncio.create_task(answer(client, produce(cluster, make_batch(b"a"), acks)))
             fetched = asyncio.create_task(consumer.request(wanted, 13))
-            await until(lambda: cluster.log("t").log_end_offset > 0)
+            await eventually(lambda: cluster.log("t").log_end_offset > 0, every=0.001)
             for _ in range(20):
                 await asyncio.sleep(0.001)
             assert not acknowledged.done()
@@ -605,7 +600,7 @@ class TestAlways:
             await asyncio.gather(*(client.request(MetadataRequest(), 1) for client in clients))
             files.may_sync.clear()
             waiting = [asyncio.create_task(answer(one, produce(cluster, make_batch(b"a")))) for one in clients]
-            await until(lambda: cluster.log("t").log_end_offset == 20)
+            await eventually(lambda: cluster.log("t").log_end_offset == 20, every=0.001)
             before = files.syncs
             files.may_sync.set()
             assert sorted(one.base_offset for one in await asyncio.gather(*waiting)) == list(range(20))
@@ -621,7 +616,7 @@ class TestAlways:
             await client.request(MetadataRequest(), 1)
             files.may_sync.clear()
             await client.send(produce(cluster, make_batch(b"a")), 13)
-            await until(lambda: cluster.log("t").log_end_offset > 0)
+            await eventually(lambda: cluster.log("t").log_end_offset > 0, every=0.001)
             await client.close()
             files.may_sync.set()
         assert values(cluster) == [b"a"]
@@ -633,7 +628,7 @@ class TestAlways:
             await client.request(MetadataRequest(), 1)
             files.may_sync.clear()
             acknowledged = asyncio.create_task(answer(client, produce(cluster, make_batch(b"a"))))
-            await until(lambda: cluster.log("t").log_end_offset > 0)
+            await eventually(lambda: cluster.log("t").log_end_offset > 0, every=0.001)
             asyncio.get_running_loop().call_later(0.02, files.may_sync.set)
         assert (await acknowledged).error_code == ErrorCode.NONE
         await client.close()
@@ -680,7 +675,7 @@ async def test_other_policies_do_not_wait_for_a_sync(files: SlowFiles, tmp_path:
         assert (await answer(client, produce(cluster, make_batch(b"a")))).base_offset == 0
         assert (tmp_path / "t-0" / f"{0:020}.log").stat().st_size > 0  # what kill -9 cannot take back
         files.may_sync.set()
-        await until(lambda: policy == "never" or files.syncs > before)
+        await eventually(lambda: policy == "never" or files.syncs > before, every=0.001)
         assert (files.syncs > before) == (policy == "interval")
         await client.close()
     assert files.syncs > before  # a close syncs

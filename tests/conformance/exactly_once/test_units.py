@@ -13,6 +13,7 @@ import pytest
 from aioproducer import ConsumerGroupMetadata, DeliveryError, KafkaProducer, Outcome, TopicPartition
 from aioproducer.errors import RecordTooLargeException
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from tests.conformance import foreign_consumer
 from tests.conformance.topics import create_topic
 
 log = logging.getLogger(__name__)
@@ -22,38 +23,9 @@ HANDLERS = 50
 
 
 def read_committed(servers: str, topic: str) -> dict[int, list[bytes]]:
-    """The values of each partition, as a foreign consumer with isolation.level=read_committed reads them to the end."""
-    from confluent_kafka import Consumer, TopicPartition
-    from confluent_kafka import KafkaError as ForeignError
-
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "judge",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-    )
-    try:
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-        found: dict[int, list[bytes]] = {partition: [] for partition in range(PARTITIONS)}
-        left = set(found)
-        while left:
-            message = consumer.poll(30)
-            assert message is not None, f"nothing came within 30 s of {sorted(left)}"
-            error = message.error()
-            if error is None:
-                partition, value = message.partition(), message.value()
-                assert partition is not None
-                assert value is not None
-                found[partition].append(value)
-            else:
-                assert error.code() == ForeignError._PARTITION_EOF, error
-                left -= {message.partition()}
-        return found
-    finally:
-        consumer.close()
+    """The values of each partition, as a foreign consumer sees them."""
+    found = foreign_consumer.read_committed(servers, topic, PARTITIONS)
+    return {partition: [value for _, value in records if value is not None] for partition, records in found.items()}
 
 
 class Writers:

@@ -345,7 +345,7 @@ def test_twice_batch_size_is_enough_whatever_the_batch_holds() -> None:
     """Records with a key keep a batch open in the partition; that does not keep the others there for ever."""
     here, dice = sequential(2, batch_size=512)
     queues = here.accumulator.topics["t"].queues
-    charged = here.accumulator.record_size(None, bytes(100), None) - 61
+    charged = here.accumulator.record_size(bytes(100), None, None) - 61
     sent = 0
     while partition_of(here.append(value=bytes(100))) == 0:
         sent += charged

@@ -83,9 +83,9 @@ def test_nothing_is_appended_before_the_start() -> None:
         ignore_keys=False,
     )
     fresh.topics = here.accumulator.topics
-    assert fresh.append("t", None, b"v", None, None, None) is None
+    assert fresh.append("t", b"v", None, None, None, None) is None
     fresh.detour = False
-    assert fresh.append("t", None, b"v", None, None, None) is not None
+    assert fresh.append("t", b"v", None, None, None, None) is not None
 
 
 def test_a_newcomer_waits_while_others_wait() -> None:
@@ -94,7 +94,7 @@ def test_a_newcomer_waits_while_others_wait() -> None:
     here.accumulator.detour = True
     assert here.append() is None
     assert here.opened == []
-    assert here.accumulator.place("t", None, b"v", None, None, None, 100) is not None
+    assert here.accumulator.place("t", b"v", None, None, None, None, 100) is not None
 
 
 # What never can be appended
@@ -186,7 +186,7 @@ def test_a_record_larger_than_all_memory_is_never_waited_for() -> None:
 def test_the_largest_record_that_is_allowed_is_allowed() -> None:
     here = Accumulation()
     here.add_topic("t", 1)
-    largest = 5000 - here.accumulator.record_size(None, bytes(4900), None) + 4900
+    largest = 5000 - here.accumulator.record_size(bytes(4900), None, None) + 4900
     with pytest.raises(RecordTooLargeException):
         here.append("t", bytes(largest + 1))
     assert here.append("t", bytes(largest)) is not None
@@ -196,7 +196,7 @@ def test_the_largest_record_that_is_allowed_is_allowed() -> None:
 def test_a_record_may_take_all_memory() -> None:
     here = Accumulation(memory=1000, batch_size=100)
     here.add_topic("t", 1)
-    largest = 1000 - here.accumulator.record_size(None, bytes(900), None) + 900
+    largest = 1000 - here.accumulator.record_size(bytes(900), None, None) + 900
     assert here.append("t", bytes(largest)) is not None
     assert here.pool.available == 0
 
@@ -279,7 +279,7 @@ def test_without_a_key_one_partition_gets_a_batch_before_the_next_one_has_its_tu
     runs: list[tuple[int, int]] = []
     for size in sizes:
         partition = partition_of(here.append(value=bytes(size)))
-        charged = here.accumulator.record_size(None, bytes(size), None) - BATCH_OVERHEAD
+        charged = here.accumulator.record_size(bytes(size), None, None) - BATCH_OVERHEAD
         if runs and runs[-1][0] == partition:
             runs[-1] = (partition, runs[-1][1] + charged)
         else:
@@ -350,7 +350,7 @@ def test_a_record_larger_than_a_batch_has_one_to_itself() -> None:
     assert list(queue.batches) == [first, large]
     assert queue.open is last
     assert (first.allocated, large.allocated) == (first.cost(), large.cost())
-    assert last.allocated == here.accumulator.record_size(None, bytes(10), None) + OPEN_RECORD_COST + BATCH_COST
+    assert last.allocated == here.accumulator.record_size(bytes(10), None, None) + OPEN_RECORD_COST + BATCH_COST
     assert here.closed == [queue, queue]
     assert here.pool.available == here.pool.total - sum(batch.allocated for batch in here.opened)
 
@@ -556,7 +556,7 @@ def test_a_batch_is_begun_with_what_is_left_of_memory() -> None:
     here.add_topic("t", 2)
     assert here.append(partition=0) is not None
     assert here.pool.available == 3500 - BATCH_COST - 1000
-    needed = here.accumulator.record_size(None, b"v", None) + OPEN_RECORD_COST + BATCH_COST
+    needed = here.accumulator.record_size(b"v", None, None) + OPEN_RECORD_COST + BATCH_COST
     assert here.pool.available < needed
     here.pool.total += 1000
     here.pool.available += 1000

@@ -80,7 +80,7 @@ def drop_in_a_thread(calls: Calls, loop: asyncio.AbstractEventLoop) -> None:
 
 
 @pytest.mark.parametrize("drops", [drop, drop_in_a_cycle, drop_in_a_thread])
-async def test_one_that_is_forgotten_warns_and_its_loop_hears_of_it(
+async def test_an_enqueue_that_is_forgotten_warns_and_its_loop_hears_of_it(
     drops: Callable[[Calls, asyncio.AbstractEventLoop], None],
 ) -> None:
     calls = Calls()

@@ -181,7 +181,7 @@ async def send(producer: KafkaProducer[Any, Any], value: Any) -> RecordMetadata:
 
 
 @virtual
-async def test_one_is_at_work_at_a_time_and_in_the_order_of_the_sends(world: World) -> None:
+async def test_serializers_work_on_one_record_at_a_time_and_in_the_order_of_the_sends(world: World) -> None:
     slow = Slow()
     async with running(slow) as (cluster, producer):
         await asyncio.gather(*[producer.send("t", number) for number in (9, 3, 7, 1)])
@@ -423,7 +423,7 @@ async def its_task(data: int) -> bytes:
 
 @pytest.mark.parametrize("cancels", [itself, what_it_awaits, its_task])
 @virtual
-async def test_one_that_is_cancelled_ends_its_record_alone(world: World, cancels: Any) -> None:
+async def test_a_serializer_that_is_cancelled_ends_its_record_alone(world: World, cancels: Any) -> None:
     async def serialize(data: int) -> bytes:
         return await cancels(data) if data == 2 else b"%d" % data
 

@@ -64,7 +64,7 @@ def compare(records: list[Any], rows: Rows, around: Sequence[tuple[Any, bytes]] 
     refused_singly, stopped = [], len(records)
     for index, (value, key, partition, timestamp_ms, headers) in enumerate(records):
         try:
-            if single.accumulator.append("t", key, value, partition, timestamp_ms, headers) is None:
+            if single.accumulator.append("t", value, key, partition, timestamp_ms, headers) is None:
                 stopped = index
                 break
         except KafkaError as error:

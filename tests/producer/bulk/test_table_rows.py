@@ -64,7 +64,7 @@ def test_rows_are_appended_as_single_records_are(
     stopped = len(records)
     for index, (value, key, headers, partition, timestamp_ms) in enumerate(records):
         partition, timestamp_ms = nothing_below_0(partition), nothing_below_0(timestamp_ms)
-        if single.accumulator.append("t", key, value, partition, timestamp_ms, headers) is None:
+        if single.accumulator.append("t", value, key, partition, timestamp_ms, headers) is None:
             stopped = index
             break
     rows = rows_of(records, columns=[0, *columns])

@@ -63,7 +63,7 @@ def test_after_one_that_raises_the_next_is_given_the_last_good_record(caplog: py
 
 
 @pytest.mark.parametrize("returned", [None, b"bytes", ProducerRecord(None, b"v")])  # type: ignore[arg-type]
-def test_one_that_returns_no_record_is_passed_over(returned: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interceptor_that_returns_no_record_is_passed_over(returned: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert chain(lambda record: returned, Appending("!")).on_send(RECORD).value == "value!"
     assert "on_send must return a ProducerRecord with a topic, not " in caplog.text
 

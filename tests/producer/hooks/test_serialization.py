@@ -153,7 +153,7 @@ async def test_a_future_of_a_serializer_is_not_cancelled_when_it_is_dropped() ->
     assert not future.cancelled()
 
 
-def test_one_that_returns_a_generator_makes_no_bytes() -> None:
+def test_a_serializer_that_returns_a_generator_makes_no_bytes() -> None:
     async def stream(data: Any) -> Any:
         yield data
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.batches.producer_batch import ProducerBatch, increment_sequence
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.batches.split import split
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import (
@@ -14,6 +14,7 @@ from aioproducer.producer.idempotence.sequences import (
     WINDOW,
     PartitionSequences,
 )
+from aioproducer.records.record_batch_header import increment_sequence
 from tests.producer.simulations.standing_loop import Loop, make_batch
 
 

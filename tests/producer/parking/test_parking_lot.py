@@ -67,7 +67,7 @@ class Parking(Accumulation):
         record = ParkedRecord(
             self.loop,
             ProducerRecord(topic, value, key, more.get("partition"), more.get("timestamp_ms"), headers),
-            self.accumulator.record_size(key, value, headers),
+            self.accumulator.record_size(value, key, headers),
             now=self.loop.now,
             max_block=self.max_block,
             condition=condition,
@@ -363,7 +363,7 @@ def test_a_placed_record_is_not_held_by_its_delivery() -> None:
 
 def test_a_lot_may_be_filled_to_the_last_byte() -> None:
     here = Parking()
-    here.lot.capacity = 2 * (here.accumulator.record_size(None, b"v", None) + PARKED_COST)
+    here.lot.capacity = 2 * (here.accumulator.record_size(b"v", None, None) + PARKED_COST)
     sent = [here.send() for _ in range(3)]
     here.loop.run()
     assert [delivery.done() for delivery in sent] == [False, False, True]

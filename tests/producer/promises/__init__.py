@@ -1,1 +1,1 @@
-"""What the producer promises on every event loop, and in the failures that broke other clients."""
+"""Promises of the producer on every event loop, and in the failures that broke other clients."""

@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.batches.producer_batch import ProducerBatch, increment_sequence
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.idempotence import sequences
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
+from aioproducer.records.record_batch_header import increment_sequence
 from tests.producer.simulations.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
 

@@ -286,4 +286,4 @@ class Accumulation:
         timestamp_ms: Any = None,
         headers: Any = None,
     ) -> Any:
-        return self.accumulator.append(topic, key, value, partition, timestamp_ms, headers)
+        return self.accumulator.append(topic, value, key, partition, timestamp_ms, headers)

@@ -332,7 +332,7 @@ class TestProvider:
             await retrieve({"sasl_oauth_token_provider": lambda: found})
         assert "not a token" not in str(failed.value)
 
-    async def test_one_that_hangs_holds_one_thread(self) -> None:
+    async def test_a_provider_that_hangs_holds_one_thread(self) -> None:
         released, calls = threading.Event(), []
 
         def provider() -> str:

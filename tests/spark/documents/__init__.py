@@ -1,1 +1,1 @@
-"""What the documents say of Spark, run as it stands."""
+"""The documents about Spark: their examples are run as they stand."""

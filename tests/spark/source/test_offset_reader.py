@@ -16,6 +16,7 @@ from aioproducer.spark.source.source_options import EARLIEST, LATEST, Position, 
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 from aioproducer.types import TopicPartition
 from tests.spark.topics import fill, open_transaction, transactions
+from tests.threads import assert_no_thread_is_left
 
 A, B, C = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
@@ -109,10 +110,10 @@ def test_a_client_that_cannot_start_leaves_no_thread(
         raise LookupError("not today")
 
     monkeypatch.setattr(KafkaAdmin, broken, fail)
-    before = threading.active_count()
+    before = threading.enumerate()
     with pytest.raises(LookupError, match="not today"), reader(cluster):
         pass
-    assert threading.active_count() == before
+    assert_no_thread_is_left(before)
 
 
 def test_no_broker(cluster: ThreadedCluster) -> None:

@@ -15,6 +15,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.spark.source.offset_plan import OffsetRange
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 from tests.spark.topics import fill, transactions
+from tests.threads import assert_no_thread_is_left
 
 pa = pytest.importorskip("pyarrow")
 
@@ -134,8 +135,8 @@ def test_transient_errors_are_retried(cluster: ThreadedCluster) -> None:
 def test_left_early_it_leaves_nothing_behind(cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(cluster, "t", 300, batch_size=200)
     monkeypatch.setattr(range_reader, "FULL", 500)
-    before = threading.active_count()
+    before = threading.enumerate()
     found = batches(cluster, 0, 300, **{"max.partition.fetch.bytes": "900"})
     next(found)
     found.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == before
+    assert_no_thread_is_left(before)

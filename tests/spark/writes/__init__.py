@@ -1,1 +1,1 @@
-"""What the writes of a query need: epochs, checkpoints, a cluster with faults."""
+"""Helpers for the writes of a query: epochs, checkpoints, a cluster with faults."""

@@ -1,4 +1,4 @@
-"""How much memory responses may take that clients do not read."""
+"""A bound on the memory of responses that clients do not read."""
 
 from __future__ import annotations
 

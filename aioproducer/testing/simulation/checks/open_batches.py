@@ -1,4 +1,4 @@
-"""What holds of open batches at any time: they pay for what they hold, not far ahead, and grow only to known limits."""
+"""Invariants of open batches: they pay for what they hold, not far ahead, and grow only to known limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be true of units: each of them is there as a whole, once, or not at all."""
+"""Invariants of units: each of them is there as a whole, once, or not at all."""
 
 from __future__ import annotations
 

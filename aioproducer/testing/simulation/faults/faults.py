@@ -10,7 +10,6 @@ from random import Random
 from typing import Any
 
 from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, ReceivedRequest, RequestFault, Topic
-from aioproducer.broker.log.producer_state import MAX_SEQUENCE
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.idempotence.sequences import MAX_EPOCH
@@ -18,6 +17,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import DescribeProducersResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import MAX_SEQUENCE
 from aioproducer.testing.simulation.loop import EPOCH_MS
 from aioproducer.testing.simulation.network.endpoint import Endpoint
 from aioproducer.testing.simulation.network.network import Address, Fate, NetworkFaults
