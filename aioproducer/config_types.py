@@ -673,9 +673,9 @@ class ProducerOptions(ClientOptions, total=False):
     """
 
     enable_metrics_push: bool
-    """Pushing the client's metrics to brokers (KIP-714) is not supported yet.
+    """Push metrics to the brokers if these subscribe to them (KIP-714); needs the extra `telemetry`.
 
-    ``enable.metrics.push``: false. Default: false.
+    ``enable.metrics.push``. Default: true.
     """
 
     metrics_num_samples: int

@@ -42,7 +42,6 @@ DIFFERENCES = {
     "metric.reporters": (
         "Reporters are Python objects (`aioproducer.MetricsReporter`); none by default, because JMX needs a JVM."
     ),
-    "enable.metrics.push": "Kafka's default is true; here true is refused until it is supported.",
     "partitioner.class": "A class, an object or a plain callable.",
     "interceptor.classes": "Classes, objects or plain callables.",
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",

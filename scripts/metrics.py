@@ -67,6 +67,38 @@ Where a figure differs from Kafka's of the same name:
   time; misuse is not counted.
 - `metadata-wait` does not count waiting in `partitions_for()`.
 
+## Metrics for the brokers
+
+Operators of a cluster may subscribe to the metrics of its clients (KIP-714). Kafka offers that from 3.7 on if it has a
+plugin that receives metrics. The producer asks a broker that it is connected to for its subscription, once in an
+interval (5 minutes unless a subscription says otherwise), and pushes the metrics wanted. It pushes a last time when it
+closes, which takes at most half a second. If nobody subscribes, it does nothing else, and makes no connection for the
+question. `enable.metrics.push=false` turns this off.
+
+    pip install 'aioproducer[telemetry]'
+
+installs `opentelemetry-proto`, without which nothing is pushed; if a broker wants metrics then, this is logged once.
+The library is an extra because it brings protobuf. With Kafka's tools a subscription to Kafka's metrics is
+
+    kafka-client-metrics.sh --bootstrap-server localhost:9092 --alter --name producers \\
+        --metrics org.apache.kafka.producer. --interval 60000 --match 'client_software_name=aioproducer'
+
+or, from Python, `await admin.alter_configs(ConfigResource.client_metrics("producers"), {"metrics": …, …})`.
+
+- Names are those that Kafka's producer pushes: `org.apache.kafka.producer.record.send.rate` for `record-send-rate` of
+  `producer-metrics`. **Own** metrics and distributions begin with `aioproducer.` instead. A subscription to `*` is to
+  both.
+- Labels are the tags, as `node_id` and `topic`, without `client-id`, which brokers know from the request; all metrics
+  of a producer have `transactional_id` and `client_rack`, if these are set. No other config is pushed.
+- What is counted (`-total`) is a sum, since the last push or in all, as the broker wants; anything else is a gauge;
+  distributions are histograms. Figures without a value are left out, where Kafka's producer pushes NaN.
+- A push has at most `telemetry.max.bytes` (of the broker, 1 MiB), compressed or not. If there are more metrics, those
+  of topics are left out first, which is logged.
+- A push that a broker refuses is contained in the next one. One that is not answered counts as pushed.
+
+`await producer.client_instance_id(timeout)` returns the id that the cluster has given the producer, by which its pushes
+can be found. `EmbeddedCluster.telemetry()` has the pushes to an embedded broker ([testing.md](testing.md)).
+
 Written by `python scripts/metrics.py`; do not edit.
 """
 

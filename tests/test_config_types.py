@@ -36,8 +36,6 @@ EXAMPLES: dict[str, list[Any]] = {
         "ssl.SSLContext",
     ],
 }
-NOT_AT_ALL = {"enable.metrics.push": True}
-"""Of the right type, and refused."""
 
 
 def keys(config_class: type[Any], *without: str) -> set[str]:
@@ -74,7 +72,7 @@ def values_of(hint: Any, row: ConfigKey) -> list[Any]:
     if get_args(hint):
         return [value for member in get_args(hint) for value in values_of(member, row)]
     values: dict[Any, list[Any]] = {
-        bool: [value for value in (True, False) if NOT_AT_ALL.get(row.name) is not value],
+        bool: [True, False],
         str: ["text:1"],
         Password: [Password("secret")],
         type(None): [None],

@@ -1,4 +1,4 @@
-"""Configs of topics and brokers, as the admin client describes and alters them."""
+"""Configs of topics, brokers and subscriptions, as the admin client describes and alters them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsResourceResult
 from aioproducer.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 
-_TOPIC, _BROKER = 2, 4
+_TOPIC, _BROKER, _CLIENT_METRICS = 2, 4, 16
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 
 
@@ -34,6 +34,12 @@ class ConfigResource(NamedTuple):
         """The dynamic configs of every broker that has no value of its own."""
         return cls(_BROKER, "")
 
+    @classmethod
+    def client_metrics(cls, name: str) -> Self:
+        """The subscription with this name to metrics of clients (KIP-714). Its configs are ``metrics``, ``interval.ms``
+        and ``match``; it exists while one of them is set."""
+        return cls(_CLIENT_METRICS, name)
+
     @property
     def node_id(self) -> int | None:
         """The broker that answers for it; None if any broker does."""
@@ -42,6 +48,8 @@ class ConfigResource(NamedTuple):
     def __str__(self) -> str:
         if self.type == _BROKER:
             return f"broker {self.name}" if self.name else "all brokers"
+        if self.type == _CLIENT_METRICS:
+            return f"client metrics subscription {self.name!r}"
         return f"topic {self.name!r}" if self.type == _TOPIC else f"resource {self.name!r} of type {self.type}"
 
 

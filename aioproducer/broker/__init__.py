@@ -23,6 +23,7 @@ configs/           the configs of brokers, topics, groups and listeners
 state/             the state that all nodes share: topics, leaders, producer ids
 log/               the log of a partition
 coordinators/      the coordinators of groups and transactions
+telemetry/         the metrics that clients push
 purgatory/         operations that wait for a condition or a time-out
 storage/           the data directory
 faults/            faults that tests define
@@ -40,12 +41,14 @@ from aioproducer.broker.faults.faults import AppendFault, Faults, ReceivedReques
 from aioproducer.broker.log.partition_log import LogAppendInfo, PartitionLog
 from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.state.topic import Partition, Topic
+from aioproducer.broker.telemetry.received_telemetry import ClientPush
 
 __all__ = [
     "AppendFault",
     "Authorizer",
     "BrokerConfig",
     "Client",
+    "ClientPush",
     "EmbeddedCluster",
     "FatalExitError",
     "Faults",

@@ -47,6 +47,8 @@ from aioproducer.broker.state.cluster_nodes import Node
 from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
+from aioproducer.broker.telemetry.client_metrics_manager import ClientMetricsManager
+from aioproducer.broker.telemetry.received_telemetry import ClientPush, ReceivedTelemetry
 from aioproducer.configs.config_def import INT_MAX
 from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
@@ -157,6 +159,7 @@ class EmbeddedCluster(ClusterContents):
                 slices,
             ),
         )
+        self._telemetry = ReceivedTelemetry()
         self._transaction_version = transaction_version
         self._advertised = dict(advertised or {})
         self._newest_versions = newest_versions
@@ -327,6 +330,10 @@ class EmbeddedCluster(ClusterContents):
             ),
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             BrokerTopicMetrics(),
+            ClientMetricsManager(
+                self._state.resource_configs, self._state.random, self._state.config.telemetry_max_bytes
+            ),
+            self._telemetry,
             self._transaction_version,
             self._authorizer,
             self._faults,
@@ -381,6 +388,14 @@ class EmbeddedCluster(ClusterContents):
         """
         now = self._clock.monotonic()
         return MetricsSnapshot(dict(cluster_metrics(self._servers.values(), now)))
+
+    def telemetry(self) -> list[ClientPush]:
+        """The metrics that clients have pushed (KIP-714), in the order in which they came, as far as they are kept: for
+        an hour, and of the clients of a user at an address the last 100 pushes and 8 MiB.
+
+        Clients push what subscriptions ask for: :meth:`alter_client_metrics`.
+        """
+        return self._telemetry.all(self._clock.monotonic())
 
     def listener(self, node_id: int, name: str | None = None) -> tuple[str, int]:
         """The host and port of a node's first listener, or of the one with this name; port 0 if the node never ran.

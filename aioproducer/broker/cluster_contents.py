@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from aioproducer.acls import AclBinding, AclBindingFilter
 from aioproducer.broker.configs.cluster_configs import ALL_NODES
 from aioproducer.broker.configs.config_changes import ConfigChange, OpType
+from aioproducer.broker.configs.resource_configs import Owner
 from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
 from aioproducer.broker.log.partition_log import PartitionLog
 from aioproducer.broker.quotas.client_quotas import entity as quota_entity
@@ -59,6 +60,13 @@ class ClusterContents:
         be set only for one node; ``await cluster.listeners_changed()`` waits until it has opened its new listeners.
         """
         self._state.alter_broker_configs(ALL_NODES if node_id is None else str(node_id), _changes(configs))
+
+    def alter_client_metrics(self, name: str, configs: Mapping[str, object | None]) -> None:
+        """Makes or changes the subscription ``name`` to metrics of clients (KIP-714); None resets a config, and without
+        any config there is no such subscription. Raises the errors that a client would get.
+        ``cluster.alter_client_metrics("all", {"metrics": "*", "interval.ms": 1000, "match": "client_id=orders-.*"})``
+        """
+        self._state.resource_configs.alter(Owner.CLIENT_METRICS, name, _changes(configs), validate_only=False)
 
     def alter_client_quotas(self, entity: Mapping[str, str | None], quotas: Mapping[str, float | None]) -> None:
         """Sets quotas of a user, a client id, both together or an ip. A quota of None removes it; a name of None means

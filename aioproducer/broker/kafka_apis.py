@@ -31,11 +31,13 @@ from aioproducer.broker.handlers import (
     end_txn,
     fetch,
     find_coordinator,
+    get_telemetry_subscriptions,
     heartbeat,
     incremental_alter_configs,
     init_producer_id,
     join_group,
     leave_group,
+    list_config_resources,
     list_groups,
     list_offsets,
     list_transactions,
@@ -45,6 +47,7 @@ from aioproducer.broker.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    push_telemetry,
     sasl_authenticate,
     sasl_handshake,
     sync_group,
@@ -132,6 +135,9 @@ APIS: dict[int, Api] = {
     ApiKey.DESCRIBE_PRODUCERS: Api(describe_producers.VERSIONS, describe_producers.handle),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(describe_transactions.VERSIONS, describe_transactions.handle),
     ApiKey.LIST_TRANSACTIONS: Api(list_transactions.VERSIONS, list_transactions.handle),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Api(get_telemetry_subscriptions.VERSIONS, get_telemetry_subscriptions.handle),
+    ApiKey.PUSH_TELEMETRY: Api(push_telemetry.VERSIONS, push_telemetry.handle),
+    ApiKey.LIST_CONFIG_RESOURCES: Api(list_config_resources.VERSIONS, list_config_resources.handle),
 }
 """Every API except ApiVersions, whose answer lists this table."""
 

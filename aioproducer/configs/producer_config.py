@@ -56,8 +56,6 @@ REPORTERS = Valid(
 AUTO_LINGER_MS = 100
 """The limit for pipeline=auto if linger.ms is not given: enough for windows of 5 and round trips of 500 ms."""
 
-NO_PUSH = Valid("false", lambda wanted: not wanted)
-
 _NUMBERS = itertools.count(1)
 
 
@@ -219,7 +217,10 @@ class ProducerConfig(ClientConfig):
         "`aioproducer.metrics_topic.MetricsTopicReporter`.",
     )
     enable_metrics_push: bool = key(
-        Type.BOOLEAN, False, NO_PUSH, "Pushing the client's metrics to brokers (KIP-714) is not supported yet."
+        Type.BOOLEAN,
+        True,
+        ANY,
+        "Push metrics to the brokers if these subscribe to them (KIP-714); needs the extra `telemetry`.",
     )
     metrics_num_samples: int = key(Type.INT, 2, at_least(1), "Time windows that rates and averages cover.")
     metrics_sample_window_ms: int = key(Type.LONG, 30000, at_least(0), "The length of such a window.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from aioproducer.metrics.distribution import Distribution
+from aioproducer.metrics.distribution import Buckets, Distribution
 from aioproducer.metrics.metric_name import PRODUCER_GROUP, MetricName
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry, RecordingLevel
@@ -257,7 +257,11 @@ class ProducerMetrics:
 
     def snapshot(self, now: float) -> MetricsSnapshot:
         """Every metric at this moment."""
-        return MetricsSnapshot(self.registry.values(now), [self._acknowledgements.buckets(), self._sizes.buckets()])
+        return MetricsSnapshot(self.registry.values(now), self.distributions())
+
+    def distributions(self) -> list[Buckets]:
+        """What is counted by bounds, at this moment."""
+        return [self._acknowledgements.buckets(), self._sizes.buckets()]
 
     # What happens
 

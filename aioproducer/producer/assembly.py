@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import KafkaError
@@ -60,6 +60,9 @@ from aioproducer.records.compression import CompressionType
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.timing.loop_clock import LoopClock
+
+if TYPE_CHECKING:
+    from aioproducer.telemetry.push_task import PushTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +259,10 @@ def assemble(inputs: Inputs) -> ProducerCore:
             random,
             spawn=supervisor.spawn,
         )
-    return ProducerCore(loop, accumulator, lot, failures, sender, transactions, admission, entry, lane, units)
+    telemetry = _telemetry(inputs, client, supervisor) if config.enable_metrics_push else None
+    return ProducerCore(
+        loop, accumulator, lot, failures, sender, transactions, admission, entry, lane, units, telemetry
+    )
 
 
 class Watch(Protocol):
@@ -294,6 +300,21 @@ def make_accumulator(
         turn_is_due=watch.turn_is_due,
         line_takes=watch.line_takes,
     )
+
+
+def _telemetry(inputs: Inputs, client: KafkaClient, supervisor: Supervisor) -> PushTask:
+    # Not imported with the package, which would take a tenth longer.
+    from aioproducer.telemetry.metric_points import MetricPoints
+    from aioproducer.telemetry.push_task import PushTask, Source
+
+    config, metrics = inputs.config, inputs.metrics
+    of_all = {"transactional_id": config.transactional_id, "client_rack": config.client_rack}  # KIP-714's labels
+    source = Source(
+        MetricPoints(metrics.registry, inputs.clock.time_ms(), metrics.distributions),
+        tuple((key, value) for key, value in of_all.items() if value),
+        inputs.clock,
+    )
+    return PushTask(client, supervisor, inputs.random, source, config.request_timeout_ms / 1000)
 
 
 def _scheduling(inputs: Inputs, loop: asyncio.AbstractEventLoop, alarm: Alarm) -> Scheduling:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.admission.admission import Admission
@@ -14,6 +15,9 @@ from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.sender.sender_calls import SenderCalls
 from aioproducer.producer.transactions.transaction_calls import TransactionCalls
 from aioproducer.producer.units.units import Units
+
+if TYPE_CHECKING:
+    from aioproducer.telemetry.push_task import PushTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +36,5 @@ class ProducerCore:
     lane: SerializerLane
     units: Units | None
     """None without a transactional.id."""
+    telemetry: PushTask | None = None
+    """None if metrics are not to be pushed to the brokers."""

@@ -9,6 +9,7 @@ from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
+from uuid import UUID
 
 from aioproducer.build_info import say_if_interpreted
 from aioproducer.config_types import ProducerConfigs
@@ -123,6 +124,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         self._accumulator = core.accumulator
         self._affinity.enter()
         core.sender.start()
+        if core.telemetry is not None:
+            core.telemetry.start()
         say_if_interpreted()
         self._reporters.init(self)
 
@@ -179,6 +182,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
                 await self._core.transactions.finish()
             await self._core.sender.flush()
             await self._reporters.close()
+            if self._core.telemetry is not None:
+                await self._core.telemetry.close()
             grace = self._config.request_timeout_ms / 1000
         finally:
             if units is not None:
@@ -327,6 +332,18 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
         """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
         return findings(self.metrics(), self._config, thresholds)
+
+    async def client_instance_id(self, timeout: float) -> UUID:
+        """The id that the cluster has given this producer for the metrics that it pushes (KIP-714). It stays the same.
+
+        Connects to a broker if none is connected. Raises TimeoutException if the id is not known after ``timeout``
+        seconds; brokers before 3.7, and those without a receiver of metrics, never give one. Raises
+        IllegalStateException if enable.metrics.push is false.
+        """
+        self._affinity.check()
+        if not self._config.enable_metrics_push or self._core.telemetry is None:
+            raise IllegalStateException("there is no client instance id: enable.metrics.push is false")
+        return await self._core.telemetry.client_instance_id(timeout)
 
     def __repr__(self) -> str:
         """Client id, state and the amount not delivered, at constant cost."""

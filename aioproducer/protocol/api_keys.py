@@ -98,6 +98,9 @@ APIS: dict[ApiKey, Api] = {
         Api(ApiKey.DESCRIBE_PRODUCERS, 0),
         Api(ApiKey.DESCRIBE_TRANSACTIONS, 0),
         Api(ApiKey.LIST_TRANSACTIONS, 0),
+        Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0),
+        Api(ApiKey.PUSH_TELEMETRY, 0, SMALL_RESPONSE),
+        Api(ApiKey.LIST_CONFIG_RESOURCES, 0),
     )
 }
 """By key, in the order of the keys."""

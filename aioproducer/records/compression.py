@@ -73,6 +73,15 @@ def _library(codec: CompressionType) -> Any:
         ) from missing
 
 
+def is_installed(codec: CompressionType) -> bool:
+    """Whether the codec's library is installed."""
+    try:
+        check_codec(codec)
+    except ConfigException:
+        return False
+    return True
+
+
 def check_codec(codec: CompressionType, level: int | None = None) -> None:
     """Raises ConfigException if this codec's library is not installed, or if the level is out of range."""
     if codec in _LIBRARIES:

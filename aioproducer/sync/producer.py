@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
+from uuid import UUID
 
 from aioproducer.config_types import ProducerConfigs
 from aioproducer.configs.config_def import INT_MAX, LONG_MAX
@@ -292,6 +293,11 @@ class KafkaProducer(Generic[K, V]):
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
         return self._call(self._producer.partitions_for, topic)
+
+    def client_instance_id(self, timeout: float) -> UUID:
+        """The id that the cluster has given this producer for the metrics that it pushes (KIP-714); TimeoutException if
+        it is unknown after ``timeout`` seconds, IllegalStateException if enable.metrics.push is false."""
+        return self._call(self._producer.client_instance_id, timeout)
 
     def explain(self, topic: str, partition: int) -> Explanation:
         """Why the partition's oldest batch that is not under way has not been sent, in words and as values."""

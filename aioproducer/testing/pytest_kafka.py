@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -30,11 +31,12 @@ def running_kafka(
     nodes: int = 1,
     configs: Mapping[str, str | int | float | bool] | None = None,
     listeners: Mapping[str, str] | None = None,
+    classpath: Sequence[Path] = (),
 ) -> Iterator[ApacheKafka]:
     """A started cluster of this release.
 
     A fixture is ``with running_kafka() as kafka: yield kafka``, of any scope.
     """
     require_kafka(version)
-    with ApacheKafka(version, nodes=nodes, configs=configs, listeners=listeners) as kafka:
+    with ApacheKafka(version, nodes=nodes, configs=configs, listeners=listeners, classpath=classpath) as kafka:
         yield kafka

@@ -44,6 +44,7 @@ CALLS: dict[str, Callable[[KafkaProducer], Awaitable[Any]]] = {
     "send_many": lambda producer: producer.send_many("t", [b"v"]),
     "partitions_for": lambda producer: producer.partitions_for("t"),
     "flush": lambda producer: producer.flush(),
+    "client_instance_id": lambda producer: producer.client_instance_id(30),
 }
 
 

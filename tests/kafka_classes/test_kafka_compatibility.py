@@ -146,7 +146,6 @@ CLASSES = {
 }
 BY_THE_FILE = {"ssl.keystore.type", "ssl.truststore.type"}
 NARROWER = {
-    "enable.metrics.push",
     "sasl.kerberos.ticket.renew.jitter",
     "sasl.kerberos.ticket.renew.window.factor",
     "ssl.enabled.protocols",
@@ -211,8 +210,6 @@ def test_types_and_defaults_are_kafkas(name: str, kafka: Kafka) -> None:
         assert (row.default, default) == (None, "GSSAPI")
     elif name in BY_THE_FILE:
         assert (row.default, default) == (None, "JKS")
-    elif name == "enable.metrics.push":
-        assert (row.default, default) == (False, "true")
     elif row.default is dataclasses.MISSING:
         assert default == "required" or default.startswith("java.lang.Object")
     else:

@@ -92,12 +92,6 @@ class NeedsArguments(Reporter):
         super().__init__()
 
 
-def test_metrics_are_not_pushed_to_brokers() -> None:
-    make_producer("b:1", enable_metrics_push="false")
-    with pytest.raises(ConfigException, match=r"enable\.metrics\.push.*must be false"):
-        make_producer("b:1", enable_metrics_push=True)
-
-
 class Stubborn(Reporter):
     """Takes a second to end, whoever is in a hurry."""
 

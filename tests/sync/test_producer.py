@@ -101,6 +101,7 @@ def test_bulk_calls(cluster: ThreadedCluster, producer: KafkaProducer) -> None:
 
 def test_partitions_explanation_metrics_and_health_are_those_of_the_producer(producer: KafkaProducer) -> None:
     assert len(producer.partitions_for("six")) == 6
+    assert producer.client_instance_id(10) == producer.client_instance_id(0)
     assert producer.explain("t", 0).reason is Reason.NOTHING
     producer.send("t", b"v").result()
     assert producer.metrics()["record-send-total"] == 1

@@ -10,7 +10,9 @@ stored_topic_config.py    the configs of topics without effect
 cluster_configs.py     the effective configs of nodes and topics, and the sources of each value
 dynamic_configs.py     the configs of brokers that may change while a node runs
 config_changes.py      single changes to configs
-resource_configs.py    the configs of groups and of client metrics subscriptions, without effect
+resource_configs.py    the configs of groups, without effect, and of client metrics subscriptions
+client_match.py        the clients that a subscription is for
+linear_pattern.py      regular expressions of clients, matched in linear time
 connection_overrides.py   parses the connection limits of single addresses
 listeners.py           the listeners that configs describe
 end_point.py           the name, host and port of a listener

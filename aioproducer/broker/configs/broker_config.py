@@ -273,6 +273,12 @@ class BrokerConfig:
     quota_window_size_seconds: int = key(Type.INT, 1, at_least(1), "The length of each window.")
     controller_quota_window_num: int = key(Type.INT, 11, at_least(1), "As quota.window.num, for topics and partitions.")
     controller_quota_window_size_seconds: int = key(Type.INT, 1, at_least(1), "The length of each window.")
+    telemetry_max_bytes: int = key(
+        Type.INT,
+        1048576,
+        at_least(1),
+        "The most bytes of metrics that a client may push at once, compressed or not (KIP-714).",
+    )
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for this long is closed; negative for never."
     )

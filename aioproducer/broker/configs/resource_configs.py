@@ -1,17 +1,16 @@
-"""The configs of groups and of client metrics subscriptions. They are stored and described, but have no effect.
+"""The configs of groups and of client metrics subscriptions (KIP-714).
 
-Groups have configs for the protocols of KIP-848, KIP-932 and KIP-1071, subscriptions for KIP-714. This broker supports
-none of these protocols, but tools set their configs.
+Those of groups are stored and described, but have no effect: they are for the protocols of KIP-848, KIP-932 and
+KIP-1071, which this broker does not support, but tools set them.
 """
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from aioproducer.broker.configs.client_match import MAX_MATCH, SELECTORS, ClientMatch
 from aioproducer.broker.configs.config_changes import ConfigChange, changed
 from aioproducer.configs.config_def import (
     ANY,
@@ -71,55 +70,35 @@ class _GroupConfig:
     streams_session_timeout_ms: int = key(Type.INT, 45000, _SESSION, _NO_EFFECT)
 
 
-_SELECTORS = (
-    "client_instance_id",
-    "client_id",
-    "client_software_name",
-    "client_software_version",
-    "client_source_address",
-    "client_source_port",
-)
-
-
-MAX_MATCH = 1000
-"""The most characters of all selectors of a subscription. Compiling a pattern takes about a microsecond for each."""
+MAX_SUBSCRIPTIONS = 1000
+"""The most client metrics subscriptions. Each new client is matched with all of them."""
 
 
 def _are_selectors(selectors: tuple[str, ...]) -> bool:
-    if sum(map(len, selectors)) > MAX_MATCH:
+    try:
+        ClientMatch(selectors)
+    except ValueError:
         return False
-    for selector in selectors:
-        name, _, pattern = selector.partition("=")
-        if name.strip() not in _SELECTORS or not _is_pattern(pattern):
-            return False
     return True
 
 
-def _is_pattern(text: str) -> bool:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the client's pattern
-            re.compile(text)
-    except (re.error, OverflowError, RecursionError):
-        return False
-    return text != ""
-
-
 @dataclass(frozen=True, slots=True)
-class _ClientMetricsConfig:
-    interval_ms: int = key(Type.INT, 300000, ANY, _NO_EFFECT)
+class ClientMetricsConfig:
+    """The configs of a subscription to the metrics of clients (Kafka's ``ClientMetricsConfigs``)."""
+
+    interval_ms: int = key(Type.INT, 300000, ANY, "How often clients push, in milliseconds: 100 to 3600000.")
     match: tuple[str, ...] = key(
         Type.LIST,
         (),
-        Valid(f"selector=pattern, of {', '.join(_SELECTORS)}, with {MAX_MATCH} characters at most", _are_selectors),
-        _NO_EFFECT,
+        Valid(f"selector=pattern, of {', '.join(SELECTORS)}, with {MAX_MATCH} characters at most", _are_selectors),
+        "Which clients: all those that match every pattern. Without patterns, all clients.",
     )
-    metrics: tuple[str, ...] = key(Type.LIST, (), ANY, _NO_EFFECT)
+    metrics: tuple[str, ...] = key(Type.LIST, (), ANY, "Prefixes of the names of the metrics wanted, or * for all.")
 
 
 _ROWS: Mapping[Owner, Mapping[str, ConfigKey]] = {
     Owner.GROUP: table(_GroupConfig),
-    Owner.CLIENT_METRICS: table(_ClientMetricsConfig),
+    Owner.CLIENT_METRICS: table(ClientMetricsConfig),
 }
 _INTERVALS = range(100, 3_600_001)
 
@@ -130,12 +109,18 @@ class ResourceConfigs:
     def __init__(self, on_change: Callable[[Owner, str, Mapping[str, str]], object] = lambda *change: None) -> None:
         self._on_change = on_change
         self._own: dict[tuple[Owner, str], Mapping[str, str]] = {}
+        self.version = 0
+        """Rises with every change of a subscription."""
 
     def of(self, owner: Owner, name: str) -> Mapping[str, str]:
         """The configs that are set. Raises :class:`InvalidRequestException` for an empty name."""
         if not name:
             raise InvalidRequestException("the name of the group or subscription is empty")
         return self._own.get((owner, name), {})
+
+    def names(self, owner: Owner) -> list[str]:
+        """Those that have configs, in the order in which they first had."""
+        return [name for kind, name in self._own if kind is owner]
 
     def rows(self, owner: Owner, name: str) -> Iterator[tuple[ConfigKey, str | None]]:
         """The definition of each config, with its value if it is set."""
@@ -162,6 +147,8 @@ class ResourceConfigs:
             return
         if not before and configs and len(self._own) >= MAX_RESOURCES:
             raise PolicyViolationException(f"{MAX_RESOURCES} groups and subscriptions have configs: no more can have")
+        if not before and owner is Owner.CLIENT_METRICS and len(self.names(owner)) >= MAX_SUBSCRIPTIONS:
+            raise PolicyViolationException(f"there are {MAX_SUBSCRIPTIONS} subscriptions: no more can be made")
         self._on_change(owner, name, configs)
         self.restore(owner, name, configs)
 
@@ -171,3 +158,12 @@ class ResourceConfigs:
             self._own[owner, name] = configs
         else:
             self._own.pop((owner, name), None)
+        if owner is Owner.CLIENT_METRICS:
+            self.version += 1
+
+    def subscription(self, name: str) -> ClientMetricsConfig:
+        """The configs of a subscription, parsed."""
+        own = self.of(Owner.CLIENT_METRICS, name)
+        rows = _ROWS[Owner.CLIENT_METRICS]
+        values = {config.replace(".", "_"): checked(rows[config], value) for config, value in own.items()}
+        return ClientMetricsConfig(**values)

@@ -20,6 +20,8 @@ from aioproducer.broker.requests.request_order import RequestOrder
 from aioproducer.broker.requests.response_memory import ResponseMemory
 from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.state.cluster_state import ClusterState
+from aioproducer.broker.telemetry.client_metrics_manager import ClientMetricsManager
+from aioproducer.broker.telemetry.received_telemetry import ReceivedTelemetry
 from aioproducer.errors import SecurityDisabledException
 from aioproducer.tasks.background_threads import BackgroundThreads
 from aioproducer.timing.clock import Clock
@@ -45,6 +47,8 @@ class BrokerContext:
     fetch_sessions: FetchSessionCache
     quotas: QuotaManagers
     topic_metrics: BrokerTopicMetrics
+    client_metrics: ClientMetricsManager
+    telemetry: ReceivedTelemetry
     transaction_version: int
     """The finalized level of the feature ``transaction.version``: 2 is KIP-890's protocol."""
     authorizer: Authorizer | None = None

@@ -2,9 +2,9 @@
 
 Versions 1 to 4.
 
-Simplifications: no logger has a level that clients may see or change; the configs of groups and of client metrics are
-only kept. A config that the cluster was started with counts as static where it is not the
-default. A topic config without effect says so in its documentation, and its broker's config is not there.
+Simplifications: no logger has a level that clients may see or change; the configs of groups are only kept. A config
+that the cluster was started with counts as static where it is not the default. A topic config without effect says so in
+its documentation, and its broker's config is not there.
 """
 
 from __future__ import annotations

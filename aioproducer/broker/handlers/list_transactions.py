@@ -6,10 +6,10 @@ Versions 0 to 2. Simplification: the pattern of transactional ids is a subset of
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.configs.linear_pattern import LinearPattern
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.checks import coordinates
 from aioproducer.broker.handlers.context import BrokerContext
-from aioproducer.broker.handlers.linear_pattern import LinearPattern
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -46,8 +46,9 @@ class ApacheKafka:
 
     ``configs`` are broker configs in Kafka's dotted names; they override the ones set here. ``listeners`` maps the
     names of further listeners to their security protocols, as in ``{"SECURE": "SASL_PLAINTEXT"}``; ``configs`` must
-    hold what these need. ``performance`` gives the brokers Kafka's own JVM settings, with a heap of 1 GB, instead of
-    those that start fastest. ``start_timeout`` (seconds) bounds ``start`` and ``start_node``.
+    hold what these need. ``classpath`` has directories or jars with classes that ``configs`` name. ``performance``
+    gives the brokers Kafka's own JVM settings, with a heap of 1 GB, instead of those that start fastest.
+    ``start_timeout`` (seconds) bounds ``start`` and ``start_node``.
 
     Works with ``with`` and ``async with``, or with ``start()`` and ``stop()``. All methods block; asynchronous code
     calls them through ``asyncio.to_thread``. The data is in a temporary directory, which ``stop`` removes. When this
@@ -61,6 +62,7 @@ class ApacheKafka:
         nodes: int = 1,
         configs: Mapping[str, str | int | float | bool] | None = None,
         listeners: Mapping[str, str] | None = None,
+        classpath: Sequence[Path] = (),
         performance: bool = False,
         start_timeout: float = 90.0,
     ) -> None:
@@ -69,6 +71,7 @@ class ApacheKafka:
         self.version = version
         self._configs = {name: _text(value) for name, value in (configs or {}).items()}
         self._protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **(listeners or {})}
+        self._classpath = tuple(classpath)
         self._performance = performance
         self._start_timeout = start_timeout
         self.node_ids = range(1, nodes + 1)
@@ -97,7 +100,8 @@ class ApacheKafka:
             self._directory = Path(tempfile.mkdtemp(prefix="aioproducer-kafka-"))
             guard = self._guard = ProcessGuard(self._directory)
             flags = PERFORMANCE if self._performance else QUICK_START
-            jvm = jvm_command(java, self._libs, flags, log_level="warn" if self._performance else "info")
+            level = "warn" if self._performance else "info"
+            jvm = jvm_command(java, self._libs, flags, log_level=level, classpath=self._classpath)
             self._reserve_ports()
             for node_id in self.node_ids:
                 self._nodes[node_id] = KafkaNode(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,8 +23,13 @@ PERFORMANCE: Final = (
 )
 
 
-def jvm_command(java: str, libs: Path, flags: Sequence[str], *, log_level: str) -> list[str]:
-    """The start of a command line, up to the main class. Log lines go to stderr, with their time."""
+def jvm_command(
+    java: str, libs: Path, flags: Sequence[str], *, log_level: str, classpath: Sequence[Path] = ()
+) -> list[str]:
+    """The start of a command line, up to the main class. Log lines go to stderr, with their time.
+
+    ``classpath`` has directories and jars beside those of ``libs``.
+    """
     log = "-Dorg.slf4j.simpleLogger"
     return [
         java,
@@ -36,7 +42,7 @@ def jvm_command(java: str, libs: Path, flags: Sequence[str], *, log_level: str) 
         # Every client and broker prints each of its hundreds of configs here.
         f"{log}.log.org.apache.kafka.common.config.AbstractConfig=warn",
         "-cp",
-        f"{libs}/*",
+        os.pathsep.join([f"{libs}/*", *map(str, classpath)]),
     ]
 
 

@@ -169,6 +169,17 @@ class KafkaTools:
         )
         return output.stdout.decode()
 
+    async def client_metrics(self, *arguments: str, timeout: float = 60.0) -> str:
+        """The output of ``kafka-client-metrics.sh``, with arguments such as ``"--describe", "--name", "all"``."""
+        output = await self.run(
+            "org.apache.kafka.tools.ClientMetricsCommand",
+            *self._bootstrap,
+            *arguments,
+            config_option="--command-config",
+            timeout=timeout,
+        )
+        return output.stdout.decode()
+
     # -- transactions
 
     async def acls(self, *arguments: str, timeout: float = 60.0) -> str:

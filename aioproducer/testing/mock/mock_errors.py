@@ -15,6 +15,7 @@ class MockErrors:
     send: Exception | None = None
     flush: Exception | None = None
     partitions_for: Exception | None = None
+    client_instance_id: Exception | None = None
     close: Exception | None = None
     init_transactions: Exception | None = None
     begin_transaction: Exception | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Any, Unpack
+from uuid import UUID
 
 from aioproducer.config_types import ProducerOptions
 from aioproducer.configs.producer_config import with_serializers
@@ -117,6 +118,7 @@ class MockProducer(KafkaProducer[K, V]):
         self._topics = _checked(topics)
         self._history: list[ProducerRecord] = []
         self._mock_metrics: dict[MetricName, float] = {}
+        self._client_instance_id: UUID | None = None
         self._random = Random(0)
         self._hooked = True  # every record passes through _Recording
 
@@ -171,6 +173,20 @@ class MockProducer(KafkaProducer[K, V]):
         if isinstance(name, str):
             name = MetricName(name, PRODUCER_GROUP, (("client-id", self._config.client_id),))
         self._mock_metrics[name] = value
+
+    async def client_instance_id(self, timeout: float) -> UUID:
+        """What ``set_client_instance_id`` has set; IllegalStateException if nothing, or if enable.metrics.push is
+        false."""
+        self.errors.strike("client_instance_id")
+        if not self._config.enable_metrics_push:
+            return await super().client_instance_id(timeout)
+        if self._client_instance_id is None:
+            raise IllegalStateException("the mock has no client instance id: call set_client_instance_id first")
+        return self._client_instance_id
+
+    def set_client_instance_id(self, client_instance_id: UUID) -> None:
+        """Set what ``client_instance_id()`` returns."""
+        self._client_instance_id = client_instance_id
 
     # Transactions
 

@@ -47,7 +47,7 @@ def test_an_impossible_config_of_a_resource_is_refused(
     assert configs.of(owner, "g") == configs.of(owner, "m") == {}
 
 
-def test_a_pattern_of_which_python_warns_is_accepted_in_silence() -> None:
+def test_a_bracket_within_brackets_is_a_character() -> None:
     configs = ResourceConfigs()
     put(configs, Owner.CLIENT_METRICS, "m", "match", "client_id=[[a]")
     assert configs.of(Owner.CLIENT_METRICS, "m") == {"match": "client_id=[[a]"}
@@ -62,6 +62,23 @@ def test_there_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
         put(configs, Owner.CLIENT_METRICS, "m", INTERVAL, "1000")
     put(configs, Owner.GROUP, "g", SESSION, None)
     put(configs, Owner.CLIENT_METRICS, "m", INTERVAL, "1000")
+
+
+def test_there_are_not_too_many_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_configs, "MAX_SUBSCRIPTIONS", 1)
+    configs = ResourceConfigs()
+    put(configs, Owner.GROUP, "g", SESSION, "50000")
+    put(configs, Owner.CLIENT_METRICS, "m", INTERVAL, "1000")
+    put(configs, Owner.CLIENT_METRICS, "m", "metrics", "a")
+    with pytest.raises(PolicyViolationException):
+        put(configs, Owner.CLIENT_METRICS, "n", INTERVAL, "1000")
+    assert configs.names(Owner.CLIENT_METRICS) == ["m"]
+
+
+@pytest.mark.parametrize("match", ["client_id", "client_id=", "client_id=a=b", "client_id=(?=a)", "nobody=a"])
+def test_selectors_that_make_no_sense(match: str) -> None:
+    with pytest.raises(InvalidConfigurationException):
+        put(ResourceConfigs(), Owner.CLIENT_METRICS, "m", "match", match)
 
 
 async def test_resource_configs_are_kept_in_the_data_directory(tmp_path: Path) -> None:

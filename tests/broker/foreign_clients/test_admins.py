@@ -159,6 +159,17 @@ class TestKafkaTools:
         with pytest.raises(KafkaFailed, match=r"num\.partitions"):
             await tools.configs("--alter", *brokers, "--entity-default", "--add-config", "num.partitions=3")
 
+    async def test_subscriptions_to_client_metrics(self, tools: KafkaTools) -> None:
+        prefix, match = "org.apache.kafka.producer.", "client_software_name=aioproducer"
+        await tools.client_metrics(
+            "--alter", "--name", "m", "--metrics", prefix, "--interval", "60000", "--match", match
+        )
+        assert (await tools.client_metrics("--list")).split() == ["m"]
+        described = await tools.client_metrics("--describe")
+        assert all(text in described for text in (f"metrics={prefix}", "interval.ms=60000", f"match={match}"))
+        await tools.client_metrics("--delete", "--name", "m")
+        assert (await tools.client_metrics("--list")).split() == []
+
     async def test_quotas(self, cluster: EmbeddedCluster, tools: KafkaTools) -> None:
         quotas = cluster.client_quotas
         clients = "--entity-type", "clients", "--entity-name", "console"

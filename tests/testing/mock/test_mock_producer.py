@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from typing import Any
+from uuid import UUID
 
 import pyarrow
 import pytest
@@ -545,6 +546,21 @@ async def test_an_error_that_is_set_has_the_outcome_of_a_record() -> None:
         with pytest.raises(IllegalStateException) as misused:
             _ = producer.send("t", b"1")
         assert not isinstance(misused.value, DeliveryError)
+
+
+async def test_a_client_instance_id_to_order() -> None:
+    async with MockProducer() as producer:
+        with pytest.raises(IllegalStateException, match="call set_client_instance_id first"):
+            await producer.client_instance_id(1)
+        producer.set_client_instance_id(wanted := UUID(int=7))
+        assert await producer.client_instance_id(0) == wanted
+        producer.errors.client_instance_id = TimeoutException("too late")
+        with pytest.raises(TimeoutException, match="too late"):
+            await producer.client_instance_id(1)
+    async with MockProducer(enable_metrics_push=False) as producer:
+        producer.set_client_instance_id(UUID(int=7))
+        with pytest.raises(IllegalStateException, match=r"enable\.metrics\.push is false"):
+            await producer.client_instance_id(1)
 
 
 async def test_figures_to_order() -> None:

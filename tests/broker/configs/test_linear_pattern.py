@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.broker.handlers.linear_pattern import MAX_LENGTH, LinearPattern
+from aioproducer.broker.configs.linear_pattern import MAX_LENGTH, LinearPattern
 from aioproducer.broker.requests.long_work import finish
 
 ATOMS = st.sampled_from(
