@@ -25,8 +25,8 @@ spark             Spark's source and sink, and the audit
 testing           an embedded cluster, scripted faults, mocks, real brokers
 cli               the command ``aioproducer``
 
-Private: producer, broker, and what they are built from: protocol, records, net, configs, security, tasks, timing,
-process, build_info. Their docstrings, and ``docs/internals``, are for who works on them.
+Private: producer, broker, and what they are built from: protocol, records, net, telemetry, configs, security, tasks,
+timing, process, build_info. Their docstrings, and ``docs/internals``, are for who works on them.
 """
 
 from importlib import import_module
