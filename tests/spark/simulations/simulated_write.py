@@ -173,11 +173,11 @@ class SimulatedLedger:
 
     async def markers(self, partitions: Sequence[int], *, stable: bool) -> dict[int, Marker | None]:
         """Read one after the other, as from coordinators of their own."""
-        found: dict[int, Marker | None] = {}
-        for partition in partitions:
-            await self._brokers.until(lambda one=partition: not (stable and self._brokers.unstable(one)))
-            found[partition] = self._brokers.markers.get(partition)
-        return found
+        return {partition: await self._marker(partition, stable=stable) for partition in partitions}
+
+    async def _marker(self, partition: int, *, stable: bool) -> Marker | None:
+        await self._brokers.until(lambda: not (stable and self._brokers.unstable(partition)))
+        return self._brokers.markers.get(partition)
 
     async def end(self, prepared: Prepared, *, committed: bool) -> bool:
         while True:
