@@ -137,7 +137,17 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
 
         With ``require_stable`` the call waits until no open transaction has offsets to commit there (KIP-447).
         """
-        return await self._offset_calls.list_consumer_group_offsets(group, partitions, require_stable=require_stable)
+        found = await self.list_all_consumer_group_offsets({group: partitions}, require_stable=require_stable)
+        return found[group]
+
+    async def list_all_consumer_group_offsets(
+        self, groups: Mapping[str, Iterable[TopicPartition] | None], *, require_stable: bool = False
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata | None]]:
+        """As :meth:`list_consumer_group_offsets` for several groups, with one request to each coordinator (KIP-709).
+
+        More than one group needs brokers of 3.0 or newer.
+        """
+        return await self._offset_calls.list_all_consumer_group_offsets(groups, require_stable=require_stable)
 
     # Quotas
 

@@ -216,10 +216,10 @@ COMMAND = [sys.executable, "-m", "aioproducer"]
 
 @pytest.fixture
 def run_process() -> Run:
-    """Runs a command as a process of its own, its output piped."""
+    """Runs a command as a process of its own, its output piped; ``more`` variables are in its environment."""
 
-    def run(*args: object, input: bytes = b"") -> Result:
-        done = subprocess.run([*COMMAND, *map(str, args)], input=input, capture_output=True, env=environment())
+    def run(*args: object, input: bytes = b"", **more: str) -> Result:
+        done = subprocess.run([*COMMAND, *map(str, args)], input=input, capture_output=True, env=environment(**more))
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run

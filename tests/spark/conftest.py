@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.spark.quick_start import QUICK_START
+
 TIMEOUT = 600
 """Seconds for a test, with the start of the session if it is the first, on a machine however busy."""
 
@@ -35,16 +37,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2,4]").appName("aioproducer-tests")
     for name, value in {
-        "spark.ui.enabled": "false",
+        **QUICK_START,
         "spark.driver.memory": "1g",
-        # What begins soonest, for queries that are over before anything is worth being compiled.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.codegen.wholeStage": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }.items():
         builder = builder.config(name, value)

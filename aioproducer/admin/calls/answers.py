@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import TypeVar
 
 from aioproducer.acls import AclBinding
@@ -27,6 +28,15 @@ def only(results: Mapping[K, T | KafkaError]) -> T:
     if isinstance(result, KafkaError):
         raise result
     return result
+
+
+async def gathered(requests: Iterable[Awaitable[T]]) -> list[T]:
+    """All answers; when all have ended, raises the first error."""
+    results = await asyncio.gather(*requests, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]
 
 
 def left_out(subject: Subject) -> KafkaError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
+from aioproducer.admin.calls.answers import gathered
 from aioproducer.errors import KafkaError, UnsupportedVersionException, error_class, error_for
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import KafkaClient
@@ -21,6 +23,7 @@ from aioproducer.types import OffsetAndMetadata, TopicPartition
 
 _LAST_WITH_ONE_GROUP = 7
 _LAST_WITH_NAMES = 9
+_GROUPS_AT_ONCE = 1000
 _WITHOUT_MEMBERS = "Empty"
 """The state of a group that has offsets but no members."""
 
@@ -39,22 +42,41 @@ async def groups_of_node(client: KafkaClient, node: int, *, without_members: boo
 async def committed_offsets(
     client: KafkaClient,
     coordinators: Coordinators,
-    group: str,
-    partitions: Iterable[TopicPartition] | None,
+    groups: Mapping[str, Sequence[TopicPartition] | None],
     *,
     require_stable: bool,
-) -> dict[TopicPartition, OffsetAndMetadata | None]:
-    """One attempt. Raises the coordinator's error; the next attempt then looks for the coordinator again."""
-    wanted = None if partitions is None else _by_topic(partitions)
-    node = await coordinators.find(GROUP, group)
-    try:
-        answer = await _ask(client, node, group, wanted, require_stable)
-        _check(answer.error_code, f"the offsets of group {group!r}")
-        return dict(_committed(group, answer))
-    except KafkaError as error:
-        if error.code is not ErrorCode.UNSTABLE_OFFSET_COMMIT:
-            coordinators.forget(GROUP, group)
-        raise
+) -> dict[str, dict[TopicPartition, OffsetAndMetadata | None]]:
+    """One attempt, with a request to each coordinator. Raises the error that one answers; the next attempt then looks
+    for the coordinators of its groups again. Several groups at once need brokers of 3.0 or newer."""
+    if len(groups) == 1:
+        nodes = {group: await coordinators.find(GROUP, group) for group in groups}
+    else:
+        nodes = await coordinators.find_all(GROUP, list(groups))
+    by_node: dict[int, list[str]] = defaultdict(list)
+    for group, node in nodes.items():
+        by_node[node].append(group)
+
+    async def of_node(node: int, some: list[str]) -> dict[str, dict[TopicPartition, OffsetAndMetadata | None]]:
+        try:
+            answers = await _ask(client, node, {group: groups[group] for group in some}, require_stable)
+            for group, answer in answers.items():
+                _check(answer.error_code, f"the offsets of group {group!r}")
+            return {group: dict(_committed(group, answer)) for group, answer in answers.items()}
+        except KafkaError as error:
+            if error.code is not ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                for group in some:
+                    coordinators.forget(GROUP, group)
+            raise
+
+    portions = [
+        (node, some[at : at + _GROUPS_AT_ONCE])
+        for node, some in by_node.items()
+        for at in range(0, len(some), _GROUPS_AT_ONCE)
+    ]
+    found: dict[str, dict[TopicPartition, OffsetAndMetadata | None]] = {}
+    for part in await gathered(of_node(*portion) for portion in portions):
+        found |= part
+    return found
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
@@ -76,24 +98,30 @@ def _committed(
 
 
 async def _ask(
-    client: KafkaClient, node: int, group: str, wanted: dict[str, list[int]] | None, require_stable: bool
-) -> OffsetFetchResponse | OffsetFetchResponseGroup:
+    client: KafkaClient, node: int, groups: Mapping[str, Sequence[TopicPartition] | None], require_stable: bool
+) -> dict[str, OffsetFetchResponse | OffsetFetchResponseGroup]:
+    wanted = {group: None if places is None else _by_topic(places) for group, places in groups.items()}
     try:
-        topics = None
-        if wanted is not None:
-            topics = [OffsetFetchRequestTopics(name, partition_indexes=indexes) for name, indexes in wanted.items()]
         request = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group, topics=topics)], require_stable=require_stable
+            groups=[OffsetFetchRequestGroup(group, topics=_topics(of_group)) for group, of_group in wanted.items()],
+            require_stable=require_stable,
         )
         response = await client.request(request, OffsetFetchResponse, node_id=node, at_most=_LAST_WITH_NAMES)
-        (answer,) = response.groups
-        return answer
+        answers = {answer.group_id: answer for answer in response.groups}
+        return {group: answers[group] for group in groups}
     except UnsupportedVersionException:  # a broker before 3.0
+        ((group, of_group),) = wanted.items()
         of_one = None
-        if wanted is not None:
-            of_one = [OffsetFetchRequestTopic(name, indexes) for name, indexes in wanted.items()]
+        if of_group is not None:
+            of_one = [OffsetFetchRequestTopic(name, indexes) for name, indexes in of_group.items()]
         request = OffsetFetchRequest(group, of_one, require_stable=require_stable)
-        return await client.request(request, OffsetFetchResponse, node_id=node, at_most=_LAST_WITH_ONE_GROUP)
+        return {group: await client.request(request, OffsetFetchResponse, node_id=node, at_most=_LAST_WITH_ONE_GROUP)}
+
+
+def _topics(wanted: dict[str, list[int]] | None) -> list[OffsetFetchRequestTopics] | None:
+    if wanted is None:
+        return None
+    return [OffsetFetchRequestTopics(name, partition_indexes=indexes) for name, indexes in wanted.items()]
 
 
 def _check(code: int, what: str) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
 
 from aioproducer.admin.calls.admin_requests import AdminRequests
+from aioproducer.admin.calls.answers import gathered
 from aioproducer.admin.calls.groups import committed_offsets, groups_of_node
 from aioproducer.admin.offsets import (
     IsolationLevel,
@@ -19,8 +18,6 @@ from aioproducer.admin.offsets import (
 from aioproducer.errors import ApiException, KafkaError, RetriableException
 from aioproducer.protocol.messages.list_offsets import ListOffsetsResponse
 from aioproducer.types import OffsetAndMetadata, PartitionInfo, TopicPartition
-
-T = TypeVar("T")
 
 
 class OffsetCalls:
@@ -51,7 +48,7 @@ class OffsetCalls:
                 )
                 for leader, of_leader in by_leader.items()
             ]
-            for response in await _gathered(requests):
+            for response in await gathered(requests):
                 answers |= offsets_answered(response)
             return answers
 
@@ -63,22 +60,15 @@ class OffsetCalls:
             lambda client, node_id: groups_of_node(client, node_id, without_members=without_members),
         )
 
-    async def list_consumer_group_offsets(
-        self, group: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool
-    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        wanted = None if partitions is None else list(partitions)
+    async def list_all_consumer_group_offsets(
+        self, groups: Mapping[str, Iterable[TopicPartition] | None], *, require_stable: bool
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata | None]]:
+        if not groups:
+            return {}
+        wanted = {group: None if partitions is None else list(partitions) for group, partitions in groups.items()}
+        first, *others = wanted
+        more = f" and {len(others)} more" if others else ""
         return await self._requests.ask_coordinators(
-            f"reading the offsets of group {group!r}",
-            lambda client, coordinators: committed_offsets(
-                client, coordinators, group, wanted, require_stable=require_stable
-            ),
+            f"reading the offsets of group {first!r}{more}",
+            lambda client, coordinators: committed_offsets(client, coordinators, wanted, require_stable=require_stable),
         )
-
-
-async def _gathered(requests: Iterable[Awaitable[T]]) -> list[T]:
-    """All answers; when all have ended, raises the first error."""
-    results = await asyncio.gather(*requests, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in results if not isinstance(result, BaseException)]

@@ -3,8 +3,8 @@
 Each step is written before the next reads it, so Spark holds only what its tasks need, however large the topics are.
 The driver only gets sums and examples.
 
-Of all records, or of all rows of the ledger, a rule reads only what it needs, in columns: most rules look at slices,
-spans and doubtful rows, which are few, and look records up only where these leave a doubt.
+All records are read for two tables only, pieces and counts, and only the columns that these need. Rules look at what
+is made of these, and at suspects, which are the records that leave a doubt.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.checks import Evidence, checks
 from aioproducer.spark.audit.frames.batches import batches
+from aioproducer.spark.audit.frames.counts import counts
 from aioproducer.spark.audit.frames.ledger import doubtful, ledger, with_several_copies
 from aioproducer.spark.audit.frames.metrics_reports import windows
 from aioproducer.spark.audit.frames.observations import observe
+from aioproducer.spark.audit.frames.pieces import SPAN, pieces
 from aioproducer.spark.audit.frames.slices import slices
-from aioproducer.spark.audit.frames.spans import SPAN, compared, spans
+from aioproducer.spark.audit.frames.spans import compared, spans
+from aioproducer.spark.audit.frames.suspects import suspects
 from aioproducer.spark.audit.frames.tables import Tables
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.rules.batch_sizes import batch_sizes
@@ -33,7 +36,7 @@ from aioproducer.spark.audit.rules.isolation import given, wrongly_read
 from aioproducer.spark.audit.rules.keys import keys, split_keys
 from aioproducer.spark.audit.rules.latencies import ACKNOWLEDGED, APPENDED, late_minutes, latencies
 from aioproducer.spark.audit.rules.offsets import wrong_offsets
-from aioproducer.spark.audit.rules.order import wrong_order
+from aioproducer.spark.audit.rules.order import disordered, wrong_order
 from aioproducer.spark.audit.rules.partitions import partitions, skewed_partitions
 from aioproducer.spark.audit.rules.producers import producers
 from aioproducer.spark.audit.rules.records import missing_numbers, missing_records, wrong_records
@@ -72,18 +75,21 @@ def audit(
     observed = tables.keep("observations", observe(source))
     logged = None if events is None else tables.keep("events", events)
     bounds = tables.keep("bounds", bounds, files=1)
-    all_slices = tables.keep("slices", slices(observed))
+    all_pieces = tables.keep("pieces", pieces(observed))
+    all_slices = tables.keep("slices", slices(all_pieces))
     all_batches = tables.keep("batches", batches(all_slices))
     ended = tables.keep("outcomes", outcomes(all_batches))
     records = observed.where("NOT control")
-    all_spans = tables.keep("compared", compared(records, logged, bounds, options.now_ms))
+    all_spans = tables.keep("compared", compared(all_pieces, logged, bounds, options.now_ms))
     not_in_order = all_spans.where("NOT in_order").select(*SPAN)
-    written = tables.keep("ledger", ledger(records, logged, bounds, not_in_order, options.now_ms))
+    looked_up = tables.keep("suspects", suspects(records, not_in_order, disordered(all_slices)))
+    written = tables.keep("ledger", ledger(looked_up, logged, bounds, not_in_order, options.now_ms))
     in_doubt = tables.keep("doubtful", doubtful(written))
     by_span = tables.keep("spans", spans(all_spans, written))
-    all_keys = tables.keep("keys", keys(records))
+    counted = tables.keep("counts", counts(records, contents=options.unique))
+    all_keys = keys(counted)
     by_partition = tables.keep("partitions", partitions(ended, bounds), files=1)
-    by_minute = tables.keep("latencies", latencies(records, logged, bounds), files=1)
+    by_minute = tables.keep("latencies", latencies(counted, logged, bounds), files=1)
     by_producer = tables.keep("producers", producers(ended), files=1)
     transaction_parts = parts(ended)
 
@@ -91,8 +97,8 @@ def audit(
         wrong_offsets(all_batches, bounds),
         wrong_sequences(all_batches, bounds),
         wrong_transactions(transaction_parts, options),
-        wrong_records(in_doubt, records),
-        wrong_order(all_slices, records, with_several_copies(in_doubt)),
+        wrong_records(in_doubt, looked_up),
+        wrong_order(looked_up, with_several_copies(in_doubt)),
         missing_numbers(by_span, written, logged, options),
         late_minutes(by_minute, options),
         skewed_partitions(by_partition, options),
@@ -103,7 +109,7 @@ def audit(
         read = tables.keep("read_committed", given(committed))
         rules.append(wrongly_read(ended, read, bounds))
     if options.unique:
-        rules.append(equal_records(records))
+        rules.append(equal_records(counted, records))
     if options.keyed:
         rules.append(split_keys(all_keys))
     findings = tables.keep("findings", reduce(DataFrame.unionByName, rules))
@@ -120,7 +126,7 @@ def audit(
     }
     if reports is not None:
         shown["windows"] = windows(reports).orderBy(F.desc("largest")).limit(options.top)
-    counts = {"producers": by_producer.count(), "keys": all_keys.count(), "partitions": by_partition.count()}
+    sizes = {"producers": by_producer.count(), "keys": all_keys.count(), "partitions": by_partition.count()}
     rows: dict[str, list[Row]] = {name: [row.asDict() for row in frame.collect()] for name, frame in shown.items()}
     totals = _totals(ended, by_span)
     seen = Evidence(
@@ -141,7 +147,7 @@ def audit(
         checks=checks(seen, options),
         totals=totals,
         transactions={outcome: row["parts"] for outcome, row in transactions.items()},
-        left_out={name: count - len(rows[name]) for name, count in counts.items() if count > len(rows[name])},
+        left_out={name: count - len(rows[name]) for name, count in sizes.items() if count > len(rows[name])},
         **rows,
     )
 

@@ -14,14 +14,17 @@ from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Finding
 from aioproducer.spark.audit.frames.batches import batches
+from aioproducer.spark.audit.frames.counts import counts
 from aioproducer.spark.audit.frames.ledger import RECORD
 from aioproducer.spark.audit.frames.observations import observe
+from aioproducer.spark.audit.frames.pieces import pieces, span
 from aioproducer.spark.audit.frames.slices import slices
+from aioproducer.spark.audit.frames.suspects import suspects
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.rules.findings import finding_of
 from aioproducer.spark.audit.rules.latencies import late_minutes, latencies
 from aioproducer.spark.audit.rules.offsets import wrong_offsets
-from aioproducer.spark.audit.rules.order import wrong_order
+from aioproducer.spark.audit.rules.order import disordered, wrong_order
 from aioproducer.spark.audit.rules.sequences import wrong_sequences
 from aioproducer.spark.audit.tails import KeptTails, Tails, after
 from aioproducer.timing.clock import Clock, SystemClock
@@ -36,6 +39,7 @@ def judge(
     """The findings in the records that follow the tails."""
     records = observations.where("NOT control")
     nothing = observations.select(*RECORD).limit(0)
+    no_spans = observations.select("stream", span()).limit(0)
     known = tails.streams.select(*slices.columns)
     anywhere = tails.bounds.limit(0)  # a stream does not know where a log begins
     return reduce(
@@ -43,8 +47,8 @@ def judge(
         [
             wrong_offsets(batches, tails.bounds),
             wrong_sequences(batches, anywhere, tails.batches),
-            wrong_order(slices.unionByName(known), records, nothing),
-            late_minutes(latencies(records), options),
+            wrong_order(suspects(records, no_spans, disordered(slices.unionByName(known))), nothing),
+            late_minutes(latencies(counts(records)), options),
         ],
     )
 
@@ -74,7 +78,7 @@ class StreamAudit:
     def take(self, source: DataFrame, number: int) -> None:
         """The micro-batch of this number, with the columns of ``source_schema``."""
         observations = observe(source).persist()
-        all_slices = slices(observations).persist()
+        all_slices = slices(pieces(observations)).persist()
         all_batches = batches(all_slices)
         try:
             tails = self._tails.before(source.sparkSession, number)

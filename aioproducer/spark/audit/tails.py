@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from aioproducer.spark.audit.frames.batches import batches
 from aioproducer.spark.audit.frames.local_frame import local_frame
 from aioproducer.spark.audit.frames.observations import observe, source_schema
+from aioproducer.spark.audit.frames.pieces import pieces
 from aioproducer.spark.audit.frames.slices import slices
 from aioproducer.spark.audit.rules import sequences
 
@@ -33,7 +34,7 @@ class Tails(NamedTuple):
 def no_tails(spark: SparkSession) -> Tails:
     """Empty tails, before anything was seen."""
     columns = (F.lit(None).cast(field.dataType).alias(field.name) for field in source_schema(values=False))
-    of_nothing = slices(observe(spark.range(0).select(*columns)))
+    of_nothing = slices(pieces(observe(spark.range(0).select(*columns))))
     return Tails(
         local_frame(spark, [], "topic string, partition int, first long, end long"),
         local_frame(spark, [], _seen(batches(of_nothing), 0).schema),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -20,7 +20,6 @@ from aioproducer.errors import (
 from aioproducer.producer.producer import core_of
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.spark.exactly_once.decision import Decision, forgotten
-from aioproducer.spark.exactly_once.in_parallel import in_parallel
 from aioproducer.spark.exactly_once.marker import Marker
 from aioproducer.spark.exactly_once.prepared import ONGOING, Prepared, names_of, slot_named
 from aioproducer.spark.sink.sink_options import SinkOptions
@@ -65,19 +64,20 @@ class KafkaLedger:
     async def decision(self, *, stable: bool = True) -> Decision | None:
         """As it was, if not ``stable`` and another one is being made."""
         place = self.options.marker_place
-        return await self._decision_of(await self._committed(self.whole, place, stable=stable), place, stable=stable)
+        head = (await self._committed([self.whole], place, stable=stable))[self.whole]
+        return await self._decision_of(head, place, stable=stable)
 
-    async def marker(self, partition: int, *, stable: bool) -> Marker | None:
-        committed = await self._committed(self.group_of(partition), self.options.marker_place, stable=stable)
-        return Marker.read(committed, self.where)
+    async def markers(self, partitions: Sequence[int], *, stable: bool) -> dict[int, Marker | None]:
+        groups = {self.group_of(partition): partition for partition in partitions}
+        found = await self._committed(groups, self.options.marker_place, stable=stable)
+        return {groups[group]: Marker.read(committed, self.where) for group, committed in found.items()}
 
     async def markers_from(self, partitions: int) -> dict[int, Marker | None]:
         """The markers of partitions from this number on."""
         groups = await self.admin.list_groups(without_members=True)  # of a cluster's groups most have some
         known = [group.removeprefix(self._prefix) for group in groups if group.startswith(self._prefix)]
         numbers = sorted(int(name) for name in known if re.fullmatch("[0-9]+", name) and int(name) >= partitions)
-        markers = await in_parallel(numbers, lambda number: self.marker(number, stable=False))
-        return dict(zip(numbers, markers, strict=True))
+        return await self.markers(numbers, stable=False)
 
     async def transactions(self, *, states: Sequence[str] = ()) -> dict[str, TransactionDescription]:
         """The tasks' and the driver's, by the ends of their ids; with ``states`` only those in one of them."""
@@ -130,14 +130,19 @@ class KafkaLedger:
     async def _decision_of(
         self, head: OffsetAndMetadata | None, place: TopicPartition, *, stable: bool
     ) -> Decision | None:
-        pieces = []
+        pieces: list[OffsetAndMetadata | None] = []
         if head is not None:
             groups = [self._piece(number) for number in range(1, Decision.pieces_of(head, self.where) + 1)]
-            pieces = await in_parallel(groups, lambda group: self._committed(group, place, stable=stable))
+            found = await self._committed(groups, place, stable=stable)
+            pieces = [found[group] for group in groups]
         return Decision.read(head, pieces, self.where)
 
-    async def _committed(self, group: str, place: TopicPartition, *, stable: bool) -> OffsetAndMetadata | None:
-        return (await self.admin.list_consumer_group_offsets(group, [place], require_stable=stable))[place]
+    async def _committed(
+        self, groups: Iterable[str], place: TopicPartition, *, stable: bool
+    ) -> dict[str, OffsetAndMetadata | None]:
+        wanted = {group: [place] for group in groups}
+        found = await self.admin.list_all_consumer_group_offsets(wanted, require_stable=stable)
+        return {group: committed[place] for group, committed in found.items()}
 
 
 class KafkaDriversLedger(KafkaLedger):

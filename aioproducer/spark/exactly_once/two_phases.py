@@ -25,8 +25,9 @@ class Ledger(Protocol):
     async def decision(self) -> Decision | None:
         """The last one. Waits for one that is being made."""
 
-    async def marker(self, partition: int, *, stable: bool) -> Marker | None:
-        """The last one that was committed with rows of a partition. If ``stable``, waits for open transactions."""
+    async def markers(self, partitions: Sequence[int], *, stable: bool) -> dict[int, Marker | None]:
+        """The last ones that were committed with rows of these partitions. If ``stable``, waits for open
+        transactions."""
 
     async def end(self, prepared: Prepared, *, committed: bool) -> bool:
         """Commits or aborts the transaction. False if it is not open any more, and may have ended otherwise."""
@@ -88,7 +89,7 @@ async def write(
     if await _is_there(ledger, last, epoch, partition):
         return await rows.skip()
     if last is None or last.version != VERSION:
-        check_not_begun(await ledger.marker(partition, stable=False), partition, epoch, where)
+        check_not_begun(await _marker(ledger, partition), partition, epoch, where)
     held = await rows.hold()
     # A late copy may have written what is decided by now. Here it sees the decision, or the driver sees it: the driver
     # decides before it looks for open transactions.
@@ -119,11 +120,8 @@ async def commit(ledger: DriversLedger, epoch: int, outcomes: Sequence[Outcome],
     await _abort_others(ledger, [*last.prepared, *others])
     last.check(outcomes, where)
     if lost:
-        there = {
-            one.partition: await ledger.marker(one.partition, stable=True)
-            for one in last.prepared
-            if one.partition not in gone
-        }
+        kept = [one.partition for one in last.prepared if one.partition not in gone]
+        there = await ledger.markers(kept, stable=True)
         await _decide(ledger, last.again(lost, there, outcomes, where), others, timeout_ms, where)
 
 
@@ -191,11 +189,15 @@ async def _is_committed(ledger: Ledger, epoch: int, one: Prepared) -> bool:
     """Commits a transaction that was decided; False if it was aborted before."""
     if await ledger.end(one, committed=True):
         return True
-    marker = await ledger.marker(one.partition, stable=False)
+    marker = await _marker(ledger, one.partition)
     if marker is not None and marker.epoch >= epoch:
         return True
     await ledger.check_remembered(one)
     return False
+
+
+async def _marker(ledger: Ledger, partition: int) -> Marker | None:
+    return (await ledger.markers([partition], stable=False))[partition]
 
 
 async def _commit_all(ledger: Ledger, epoch: int, prepared: Sequence[Prepared]) -> list[Prepared]:
@@ -209,10 +211,8 @@ async def _finish_before(ledger: DriversLedger, last: Decision, where: str) -> N
 
     Spark runs an epoch of a stream until it is committed. A batch whose driver was killed may not be run again at all.
     """
-    markers = await in_parallel(last.prepared, lambda one: ledger.marker(one.partition, stable=False))
-    missing = [
-        one for one, marker in zip(last.prepared, markers, strict=True) if marker is None or marker.epoch < last.epoch
-    ]
+    markers = await ledger.markers([one.partition for one in last.prepared], stable=False)
+    missing = [one for one in last.prepared if (marker := markers[one.partition]) is None or marker.epoch < last.epoch]
     if lost := await _commit_all(ledger, last.epoch, missing):
         earlier = f"{where}, and epoch {last.epoch} before it"
         raise incomplete(lost, earlier, last.partitions, "that epoch was not run again in time")

@@ -53,6 +53,23 @@ async def test_committed_and_missing_offsets_are_listed(admin: KafkaAdmin) -> No
     assert await admin.list_consumer_group_offsets("nobody") == {}
 
 
+async def test_several_groups_are_asked_for_with_one_request_to_each_coordinator(
+    admin: KafkaAdmin, cluster: EmbeddedCluster, faults: FaultScript
+) -> None:
+    cluster.move_coordinator("g", 0)
+    cluster.move_coordinator("nobody", 1)
+    cluster.move_coordinator("else", 1)
+    wanted = {"g": [T0, T1], "nobody": [T1], "else": None}
+    found = {"g": {T0: COMMITTED, T1: None}, "nobody": {T1: None}, "else": {}}
+    assert await admin.list_all_consumer_group_offsets(wanted) == found
+    assert await admin.list_all_consumer_group_offsets({}) == {}
+    cluster.move_coordinator("g", 1)
+    assert await admin.list_all_consumer_group_offsets(wanted) == found, "one has moved, and is found again"
+    faults.on(ApiKey.OFFSET_FETCH).answer(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    with pytest.raises(GroupAuthorizationException):
+        await admin.list_all_consumer_group_offsets(wanted)
+
+
 @pytest.mark.parametrize("newest", [7, 8, 10])
 async def test_stable_offsets_in_every_version_that_has_them(newest: int) -> None:
     async with EmbeddedCluster(2, newest_versions={ApiKey.OFFSET_FETCH: newest}) as cluster:

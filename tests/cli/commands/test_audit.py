@@ -12,6 +12,7 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.delivery_log import DeliveryLog, TopicSink
 from tests.cli.conftest import COMMAND, Cluster, LoopThread, Run, environment
+from tests.spark.quick_start import as_default_configs
 
 
 def test_without_pyspark_it_says_what_to_install() -> None:
@@ -93,6 +94,7 @@ def test_a_record_that_was_acknowledged_and_is_not_there(
             *("audit", "orders", "--bootstrap-server", cluster.servers, "--output", f"file:{place}"),
             *("--delivery-log", log, "--delivery-log", "topic:deliveries"),
             *("--read-committed", "--unique", "--transaction-timeout", 1),
+            **as_default_configs(tmp_path),
         )
     finally:
         loop_thread.run(under_way.close())

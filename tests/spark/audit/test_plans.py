@@ -35,8 +35,8 @@ def scans(nodes: list[Any], place: Path) -> Counter[str]:
     return Counter(names)
 
 
-def test_records_are_read_once_for_each_table_made_of_them(spark: Any, tmp_path: Path) -> None:
-    """Once each for slices, spans, keys and latencies, a few columns; for findings and the ledger not at all."""
+def test_records_are_read_twice(spark: Any, tmp_path: Path) -> None:
+    """Once for pieces, once for counts, a few columns; for findings and the ledger not at all."""
     from benchmarks.spark.audited_topics import Shape, topics
 
     from .plans import executed
@@ -45,7 +45,8 @@ def test_records_are_read_once_for_each_table_made_of_them(spark: Any, tmp_path:
         summary = audit(spark, topics(spark, Shape(ROUNDS)), tmp_path)
     assert summary.ok
     counted = scans(nodes(), tmp_path)
-    assert counted["observations"] == 4, counted
+    assert counted["observations"] == 2, counted
+    assert counted["pieces"] == 2, counted
     assert counted["events"] == 5, counted
 
 
@@ -74,6 +75,8 @@ def test_a_large_table_of_findings_stays_out_of_the_driver(
         summary = audit(spark, Topics(twice, events(once), as_source(twice)), tmp_path)
     found = {found.kind: found.records for found in summary.found}
     assert found[Kind.DUPLICATE] == 2 * shape.orders
+    read = scans(nodes(), tmp_path)["observations"]
+    assert read == 4, "for pieces and counts as always, for all that is in doubt, and for examples"
     sent = [node.rows for node in nodes() if node.name == "BroadcastExchange"]
     assert sent, "small tables are"
     assert max(rows or 0 for rows in sent) <= 1000

@@ -64,6 +64,7 @@ def test_a_producer_idle_for_a_day_is_forgotten(spark: Any, tmp_path: Path) -> N
     """What is kept goes by the producers of a day, however many there ever were."""
     from aioproducer.spark.audit.frames.batches import batches
     from aioproducer.spark.audit.frames.observations import observe
+    from aioproducer.spark.audit.frames.pieces import pieces
     from aioproducer.spark.audit.frames.slices import slices
     from aioproducer.spark.audit.tails import FORGOTTEN_AFTER_MS, KeptTails, after
     from benchmarks.spark.audited_topics import BATCH, Shape, as_source, orders
@@ -72,7 +73,7 @@ def test_a_producer_idle_for_a_day_is_forgotten(spark: Any, tmp_path: Path) -> N
     kept = KeptTails(str(tmp_path))
     # Each producer writes one batch, and is then heard of no more.
     for turn, now_ms in enumerate((0, 1, FORGOTTEN_AFTER_MS)):
-        came = slices(observe(as_source(flat.where(f"batch_offset = {turn * BATCH}"))))
+        came = slices(pieces(observe(as_source(flat.where(f"batch_offset = {turn * BATCH}")))))
         kept.keep(turn, after(kept.before(spark, turn), came, batches(came), now_ms))
     tails = kept.before(spark, 3)
     assert sorted(row.producer_id for row in tails.batches.collect()) == [1001, 1002]

@@ -74,7 +74,7 @@ def test_a_small_campaign(spark: object, tmp_path: Path) -> None:
     progress: list[str] = []
     environment = environment_of(tmp_path)
     with ThreadedCluster() as broker, Standalone(tmp_path, environment) as cluster:
-        campaign = Campaign(broker.bootstrap_servers, cluster, tmp_path, environment, 5, 3, progress.append)
+        campaign = Campaign(broker.bootstrap_servers, cluster, tmp_path, environment, 2, 2, progress.append)
         run = campaign.write_all(time.monotonic() + 200)
     assert run.problems() == [], progress
     assert run.interrupted

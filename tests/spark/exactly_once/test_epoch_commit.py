@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.faults.faults import ReceivedRequest, RequestFault
 from aioproducer.errors import IllegalStateException, ProducerFencedException
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.spark.exactly_once import two_phases
 from aioproducer.spark.exactly_once.decision import Decision, EpochIncompleteException, EpochNotCommittedException
 from aioproducer.spark.exactly_once.epoch_commit import abort_epoch
@@ -19,6 +22,7 @@ from aioproducer.spark.exactly_once.marker import MarkerMismatchException, Missi
 from aioproducer.spark.exactly_once.prepared import Outcome, Prepared, prepared_of
 from aioproducer.spark.exactly_once.write_state import Fate
 from aioproducer.spark.sink.sink_options import SinkOptions
+from aioproducer.testing.faults.fault_script import FaultScript
 from aioproducer.types import OffsetAndMetadata, TopicPartition
 from tests.spark.writes.epochs import attempt, attempts, commit, open_transactions, options, read, write_epoch
 
@@ -111,6 +115,36 @@ async def test_the_next_epoch_finishes_one_that_was_decided(
     await write_epoch(chosen, 6, ["e"], ["f"])
     assert sorted(await read(cluster)) == [*ROWS, "e", "f"]
     assert await open_transactions(cluster) == []
+
+
+class Counting(FaultScript):
+    """Counts requests, and does nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: Counter[ApiKey] = Counter()
+
+    def on_request(self, request: ReceivedRequest) -> RequestFault | None:
+        self.seen[ApiKey(request.header.api_key)] += 1
+        return super().on_request(request)
+
+
+async def test_a_driver_sends_one_request_more_for_each_task() -> None:
+    """Its EndTxn: the markers of the epoch before come all at once."""
+    requests = Counting()
+    async with EmbeddedCluster(1, faults=requests) as cluster:
+        cluster.create_topic("t", 1)
+        chosen = options(cluster)
+        sent = []
+        for epoch, tasks in enumerate((2, 2, 6, 6)):
+            outcomes = await attempts(chosen, epoch, {partition: ["x"] for partition in range(tasks)})
+            requests.seen.clear()
+            await commit(chosen, epoch, outcomes)
+            sent.append(requests.seen.copy())
+    _, of_two, _, of_six = sent
+    assert of_six[ApiKey.END_TXN] - of_two[ApiKey.END_TXN] == 4
+    assert of_six[ApiKey.FIND_COORDINATOR] == of_two[ApiKey.FIND_COORDINATOR]
+    assert of_six[ApiKey.OFFSET_FETCH] < 6
 
 
 async def test_a_driver_killed_before_its_decision_was_in_force(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:

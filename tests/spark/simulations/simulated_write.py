@@ -171,7 +171,11 @@ class SimulatedLedger:
         await self._brokers.until(lambda: self._brokers.proposal is None)
         return self._brokers.decision
 
-    async def marker(self, partition: int, *, stable: bool) -> Marker | None:
+    async def markers(self, partitions: Sequence[int], *, stable: bool) -> dict[int, Marker | None]:
+        """Read one after the other, as from coordinators of their own."""
+        return {partition: await self._marker(partition, stable=stable) for partition in partitions}
+
+    async def _marker(self, partition: int, *, stable: bool) -> Marker | None:
         await self._brokers.until(lambda: not (stable and self._brokers.unstable(partition)))
         return self._brokers.markers.get(partition)
 

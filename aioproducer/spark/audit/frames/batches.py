@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from aioproducer.spark.audit.frames.slices import PLACE
+from aioproducer.spark.audit.frames.pieces import PLACE
 
 _SMALLEST: Final = ("first_offset", "first_ms", "first_counter")
 _SUM: Final = "records"

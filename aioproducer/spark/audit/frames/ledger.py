@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.frames.events import logged_records
 from aioproducer.spark.audit.frames.matching import matching
-from aioproducer.spark.audit.frames.spans import SPAN, span
+from aioproducer.spark.audit.frames.pieces import SPAN, span
 
 RECORD: Final = ("stream", "counter")
 _EVENTS: Final = ("sent", "acked", "not_sent", "unknown")
@@ -33,18 +33,20 @@ _LOGGED: Final = {"flags": "int", "acked_place": "long", "sent_ms": "long"}
 
 
 def ledger(
-    observations: DataFrame, events: DataFrame | None, bounds: DataFrame, wanted: DataFrame, now_ms: int
+    suspects: DataFrame, events: DataFrame | None, bounds: DataFrame, wanted: DataFrame, now_ms: int
 ) -> DataFrame:
-    """The rows of the ``wanted`` spans: stamped records, and those that ``events`` has for topics in ``bounds``."""
-    rows = observations.where("stream IS NOT NULL AND counter IS NOT NULL").select(
+    """The rows of the ``wanted`` spans: records in doubt, and those that ``events`` has for topics in ``bounds``."""
+    rows = suspects.where("in_doubt").select(
         *RECORD,
+        "span",
         place_digest().alias("place"),
         write_digest().alias("write"),
         *(F.lit(None).cast(kind).alias(name) for name, kind in _LOGGED.items()),
     )
     if events is not None:
-        rows = rows.unionByName(_logged(logged_records(events, bounds, now_ms)), allowMissingColumns=True)
-    by_record = matching(rows.withColumn("span", span()), wanted, SPAN).groupBy(*SPAN, "counter")
+        logged = _logged(logged_records(events, bounds, now_ms)).withColumn("span", span())
+        rows = rows.unionByName(matching(logged, wanted, SPAN), allowMissingColumns=True)
+    by_record = rows.groupBy(*SPAN, "counter")
     found = by_record.agg(
         F.count("place").alias("copies"),
         F.min("place").alias("first_place"),

@@ -18,7 +18,24 @@ def matching(rows: DataFrame, wanted: DataFrame, key: Sequence[str]) -> DataFram
     Counts ``wanted`` first, so that nothing is read of ``rows`` if there is none: Spark would decide by an estimate in
     bytes, and may send millions of rows through its driver.
     """
-    count = wanted.limit(MOST_SENT + 1).count()
+    count = _count(wanted)
     if count == 0:
         return rows.limit(0).join(wanted.limit(0), list(key))
-    return rows.join(F.broadcast(wanted) if count <= MOST_SENT else wanted.hint("merge"), list(key))
+    return rows.join(_as_counted(wanted, count), list(key))
+
+
+def found_among(rows: DataFrame, wanted: DataFrame, key: Sequence[str]) -> DataFrame:
+    """All rows, with the columns of ``wanted``, which are null where it does not have the key."""
+    count = _count(wanted)
+    if count == 0:
+        others = [field for field in wanted.schema if field.name not in key]
+        return rows.withColumns({field.name: F.lit(None).cast(field.dataType) for field in others})
+    return rows.join(_as_counted(wanted, count), list(key), "left")
+
+
+def _count(wanted: DataFrame) -> int:
+    return wanted.limit(MOST_SENT + 1).count()
+
+
+def _as_counted(wanted: DataFrame, count: int) -> DataFrame:
+    return F.broadcast(wanted) if count <= MOST_SENT else wanted.hint("merge")

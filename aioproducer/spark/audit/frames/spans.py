@@ -13,22 +13,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.frames.events import logged_records
-
-SPAN: Final = ("stream", "span")
-
-_BITS: Final = 12
-"""A span has 4096 numbers."""
-
-_UNUSED: Final = 16
-"""Bits of a digest that are dropped, so that the sum of a span fits into 64 bits."""
+from aioproducer.spark.audit.frames.pieces import RECORD_AT, SPAN, digest, span, sum_of
 
 
-def span() -> Column:
-    """The span of a number."""
-    return F.shiftright("counter", _BITS).alias("span")
-
-
-def compared(observations: DataFrame, events: DataFrame | None, bounds: DataFrame, now_ms: int) -> DataFrame:
+def compared(pieces: DataFrame, events: DataFrame | None, bounds: DataFrame, now_ms: int) -> DataFrame:
     """One row for each stream and span.
 
     | column | |
@@ -39,14 +27,14 @@ def compared(observations: DataFrame, events: DataFrame | None, bounds: DataFram
     | in_order | whether each record is there once, as it was logged; if not, the ledger says more |
     """
     there = (
-        observations.where("stream IS NOT NULL AND counter IS NOT NULL")
-        .groupBy("stream", span())
+        pieces.where("stream IS NOT NULL AND span IS NOT NULL")
+        .groupBy(*SPAN)
         .agg(
-            F.count("*").alias("copies"),
-            F.min("counter").alias("first"),
-            F.max("counter").alias("last"),
-            _sum("counter").alias("numbers"),
-            _sum(*_AT).alias("places"),
+            F.sum("records").alias("copies"),
+            F.min("first_counter").alias("first"),
+            F.max("last_counter").alias("last"),
+            F.try_sum("numbers").alias("numbers"),
+            F.try_sum("places").alias("places"),
         )
     )
     if events is None:
@@ -68,7 +56,6 @@ def compared(observations: DataFrame, events: DataFrame | None, bounds: DataFram
     )
 
 
-_AT: Final = ("counter", "topic", "partition", "offset")
 _COUNTS: Final = (
     *("begun", "begun_numbers", "sent", "sent_numbers", "ended", "ended_numbers"),
     *("acknowledged", "expected", "expected_places"),
@@ -87,14 +74,14 @@ def _of_log(events: DataFrame, bounds: DataFrame, now_ms: int) -> DataFrame:
             F.count_if(sent).alias("begun"),
             F.min(F.when(sent, F.col("counter"))).alias("begun_first"),
             F.max(F.when(sent, F.col("counter"))).alias("begun_last"),
-            _sum("counter", where=sent).alias("begun_numbers"),
+            sum_of("counter", where=sent).alias("begun_numbers"),
             F.count_if(sent & audited).alias("sent"),
-            _sum("counter", where=sent & audited).alias("sent_numbers"),
+            sum_of("counter", where=sent & audited).alias("sent_numbers"),
             F.count_if(ended).alias("ended"),
-            _sum("counter", where=ended).alias("ended_numbers"),
+            sum_of("counter", where=ended).alias("ended_numbers"),
             F.count_if(audited & (F.col("event") == "acked")).alias("acknowledged"),
             F.count_if("due").alias("expected"),
-            _sum(*_AT, where=F.col("due")).alias("expected_places"),
+            sum_of(*RECORD_AT, where=F.col("due")).alias("expected_places"),
         )
     )
 
@@ -111,20 +98,8 @@ def _as_logged() -> Column:
 
 def _all_of(count: str, first: str, last: str, numbers: str) -> Column:
     """Whether these are all numbers from the first to the last, once each."""
-    expected = F.aggregate(
-        F.sequence(first, last), F.lit(0).cast("long"), lambda total, number: total + _digest(number)
-    )
+    expected = F.aggregate(F.sequence(first, last), F.lit(0).cast("long"), lambda total, number: total + digest(number))
     return (F.col(count) == F.col(last) - F.col(first) + 1) & (F.col(numbers) == expected)
-
-
-def _digest(*columns: Column | str) -> Column:
-    return F.shiftrightunsigned(F.xxhash64(*columns), _UNUSED)
-
-
-def _sum(*columns: str, where: Column | None = None) -> Column:
-    """Null if it does not fit, which takes thousands of copies of each record."""
-    digest = _digest(*columns)
-    return F.try_sum(digest if where is None else F.when(where, digest).otherwise(0))
 
 
 def spans(compared: DataFrame, ledger: DataFrame) -> DataFrame:

@@ -55,7 +55,10 @@ def _named(findings: Iterable[Finding], records: DataFrame) -> dict[Place, Row]:
         return {}
     wanted = local_frame(records.sparkSession, places, _PLACE)
     columns = ("topic", "partition", "offset", "producer_id", "producer_epoch", "stream", "key")
-    found = records.join(F.broadcast(wanted), ["topic", "partition", "offset"]).select(*columns)
+    near = records.where(
+        F.col("offset").isin([offset for _, _, offset in places])
+    )  # Parquet skips what has none of them
+    found = near.join(F.broadcast(wanted), ["topic", "partition", "offset"]).select(*columns)
     return {(row["topic"], row["partition"], row["offset"]): row for row in found.collect()}
 
 

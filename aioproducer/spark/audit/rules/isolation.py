@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
-from aioproducer.spark.audit.frames.slices import PLACE
+from aioproducer.spark.audit.frames.pieces import PLACE
 from aioproducer.spark.audit.rules.findings import findings_of
 from aioproducer.spark.audit.rules.transactions import ABORTED, COMMITTED, NONE, OPEN
 

@@ -6,16 +6,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.frames.counts import KEYS
 from aioproducer.spark.audit.rules.findings import findings_of
 
 
-def keys(observations: DataFrame) -> DataFrame:
+def keys(counts: DataFrame) -> DataFrame:
     """One row for each key of each topic: topic, key, records, low and high (the partitions it is in)."""
-    return (
-        observations.where("key IS NOT NULL")
-        .groupBy("topic", "key")
-        .agg(F.count("*").alias("records"), F.min("partition").alias("low"), F.max("partition").alias("high"))
-    )
+    return counts.where(F.col("counted") == KEYS).select("topic", "key", "records", "low", "high")
 
 
 def split_keys(keys: DataFrame) -> DataFrame:

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.frames.ledger import RECORD
-from aioproducer.spark.audit.frames.matching import matching
+from aioproducer.spark.audit.frames.pieces import SLICE
 from aioproducer.spark.audit.frames.rows_before import rows_before
-from aioproducer.spark.audit.frames.slices import SLICE
 from aioproducer.spark.audit.rules.findings import ONE_RECORD, findings_of
 
+_LOWEST: Final = -(1 << 63)
+"""Before the first number of a stream."""
 
-def wrong_order(slices: DataFrame, observations: DataFrame, several: DataFrame) -> DataFrame:
-    """Records after one with a higher number. Records with ``several`` copies (stream, counter) are left out, because
-    one of their copies is always late.
 
-    The highest number before each slice comes from the slices alone. Records are looked at only where a slice has a
-    lower number, or its own are not known to rise; each slice by itself.
-    """
+def disordered(slices: DataFrame) -> DataFrame:
+    """The slices in which records may stand behind one with a higher number, and the highest number before them
+    (``reached``): those with a lower number, or whose own are not known to rise."""
     before = rows_before(Window.partitionBy("topic", "partition", "stream").orderBy("first_offset"))
-    doubtful = (
+    return (
         slices.where("stream IS NOT NULL AND last_counter IS NOT NULL")
-        .withColumn("reached", F.max("last_counter").over(before))
+        .withColumn("reached", F.coalesce(F.max("last_counter").over(before), F.lit(_LOWEST)))
         .where("NOT in_order OR first_counter < reached")
         .select(*SLICE, "reached")
     )
-    columns = (*SLICE, "offset", "counter", "producer_id", "producer_epoch", "key")
-    records = observations.where("stream IS NOT NULL AND counter IS NOT NULL").select(*columns)
+
+
+def wrong_order(suspects: DataFrame, several: DataFrame) -> DataFrame:
+    """Records after one with a higher number. Records with ``several`` copies (stream, counter) are left out, because
+    one of their copies is always late. Each slice is looked at by itself.
+    """
     within = rows_before(Window.partitionBy(*SLICE).orderBy("offset"))
     behind = (
-        matching(records, doubtful, SLICE)
+        suspects.where("reached IS NOT NULL")
         .withColumn("seen", F.greatest("reached", F.max("counter").over(within)))
         .where("counter < seen")
     )

@@ -9,12 +9,12 @@ from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.frames.events import TORN
 from aioproducer.spark.audit.frames.ledger import RECORD, elsewhere, without_end
 from aioproducer.spark.audit.frames.matching import matching
-from aioproducer.spark.audit.frames.spans import SPAN, span
+from aioproducer.spark.audit.frames.pieces import SPAN, span
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.rules.findings import ONE_RECORD, findings_of
 
 
-def wrong_records(doubtful: DataFrame, observations: DataFrame) -> DataFrame:
+def wrong_records(doubtful: DataFrame, suspects: DataFrame) -> DataFrame:
     """Records whose copies do not match what was reported."""
     kinds = {
         Kind.RESURRECTED: F.expr("not_sent AND copies > 0"),
@@ -24,7 +24,7 @@ def wrong_records(doubtful: DataFrame, observations: DataFrame) -> DataFrame:
     }
     named = [F.when(condition, kind.value) for kind, condition in kinds.items()]
     wrong = doubtful.select(*RECORD, "copies", F.array_compact(F.array(*named)).alias("kinds"))
-    copies = observations.select("topic", "partition", "offset", "producer_id", "producer_epoch", "key", *RECORD)
+    copies = suspects.select("topic", "partition", "offset", "producer_id", "producer_epoch", "key", *RECORD)
     found = matching(copies, wrong.where(F.size("kinds") > 0), RECORD).select("*", F.explode("kinds").alias("kind"))
     return findings_of(
         found,

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.frames.pieces import SEQUENCES
 from aioproducer.spark.audit.frames.rows_before import rows_before
-from aioproducer.spark.audit.frames.slices import SEQUENCES
 from aioproducer.spark.audit.rules.findings import findings_of
 
 _PRODUCER = ("topic", "partition", "producer_id")

@@ -195,7 +195,8 @@ def test_a_reader_of_committed_records_stops_at_an_open_transaction(spark: Any) 
 
 OBSERVED = (
     "topic string, partition int, offset long, producer_id long, producer_epoch int, sequence int, key binary, "
-    "stream string, counter long"
+    "stream string, counter long, batch_offset long, batch_records int, batch_bytes int, transactional boolean, "
+    "control boolean, committed boolean, timestamp_ms long"
 )
 Log = list[tuple[str, int | None, int | None]]
 EVENT = (
@@ -207,7 +208,7 @@ EVENT = (
 def observed(spark: Any, streams: dict[str, list[int]]) -> Any:
     """Records with these numbers, from offset 10 on, each stream in a topic of its own."""
     rows = [
-        (stream, 0, 10 + place, 7, 0, place, None, stream, counter)
+        (stream, 0, 10 + place, 7, 0, place, None, stream, counter, 10, len(counters), 500, False, False, None, 0)
         for stream, counters in streams.items()
         for place, counter in enumerate(counters)
     ]
@@ -235,10 +236,17 @@ def events(spark: Any, streams: dict[str, Log]) -> Any:
 def judged(records: Any, log: Any, places: Any) -> tuple[Any, Any]:
     """The ledger and the spans, as an audit makes them."""
     from aioproducer.spark.audit.frames.ledger import ledger
-    from aioproducer.spark.audit.frames.spans import SPAN, compared, spans
+    from aioproducer.spark.audit.frames.pieces import SPAN, pieces
+    from aioproducer.spark.audit.frames.slices import slices
+    from aioproducer.spark.audit.frames.spans import compared, spans
+    from aioproducer.spark.audit.frames.suspects import suspects
+    from aioproducer.spark.audit.rules.order import disordered
 
-    found = compared(records, log, places, OPTIONS.now_ms)
-    written = ledger(records, log, places, found.where("NOT in_order").select(*SPAN), OPTIONS.now_ms)
+    there = pieces(records)
+    found = compared(there, log, places, OPTIONS.now_ms)
+    not_in_order = found.where("NOT in_order").select(*SPAN)
+    looked_up = suspects(records, not_in_order, disordered(slices(there)))
+    written = ledger(looked_up, log, places, not_in_order, OPTIONS.now_ms)
     return written, spans(found, written)
 
 
@@ -315,16 +323,18 @@ SPANS: dict[str, tuple[list[int], Log, bool]] = {
 
 
 def test_a_span_is_in_order_only_if_each_record_is(spark: Any) -> None:
+    from aioproducer.spark.audit.frames.pieces import pieces
     from aioproducer.spark.audit.frames.spans import compared
 
     records = observed(spark, {name: numbers for name, (numbers, _, _) in SPANS.items()})
     log = events(spark, {name: rows for name, (_, rows, _) in SPANS.items()})
     places = bounds(spark, dict.fromkeys(SPANS, (10, 20)))
-    found = {row.stream: row.in_order for row in compared(records, log, places, OPTIONS.now_ms).collect()}
+    found = {row.stream: row.in_order for row in compared(pieces(records), log, places, OPTIONS.now_ms).collect()}
     assert found == {name: in_order for name, (_, _, in_order) in SPANS.items()}
 
 
 def test_numbers_in_topics_that_are_not_audited_leave_no_doubt(spark: Any) -> None:
+    from aioproducer.spark.audit.frames.pieces import pieces
     from aioproducer.spark.audit.frames.spans import compared
 
     log = events(spark, {"s": WHOLE}).unionByName(
@@ -332,7 +342,8 @@ def test_numbers_in_topics_that_are_not_audited_leave_no_doubt(spark: Any) -> No
             *(name for name in EVENT_COLUMNS if name != "topic"), "'other' AS topic"
         )
     )
-    (row,) = compared(observed(spark, {"s": [1, 2]}), log, bounds(spark, {"s": (10, 12)}), OPTIONS.now_ms).collect()
+    there = pieces(observed(spark, {"s": [1, 2]}))
+    (row,) = compared(there, log, bounds(spark, {"s": (10, 12)}), OPTIONS.now_ms).collect()
     assert (row.span, row.copies, row.acknowledged, row.logged, row.in_order) == (0, 2, 2, True, True)
 
 
@@ -376,8 +387,9 @@ ORDERS: dict[str, tuple[list[list[int]], list[int]]] = {
 
 
 def test_order_is_judged_by_slices_and_looked_up_where_they_leave_a_doubt(spark: Any) -> None:
-    from aioproducer.spark.audit.frames.slices import SLICE
-    from aioproducer.spark.audit.rules.order import wrong_order
+    from aioproducer.spark.audit.frames.pieces import SLICE, SPAN
+    from aioproducer.spark.audit.frames.suspects import suspects
+    from aioproducer.spark.audit.rules.order import disordered, wrong_order
 
     rows, sliced = [], []
     for topic, (given, _) in ORDERS.items():
@@ -385,18 +397,21 @@ def test_order_is_judged_by_slices_and_looked_up_where_they_leave_a_doubt(spark:
         for numbers in given:
             begin = offset
             for number in numbers:
-                rows.append((topic, 0, begin, offset, "s", number, 7, 0, None))
+                rows.append((topic, 0, begin, offset, "s", number, 7, 0, None, None))
                 offset += 1
             in_order = all(number - at == numbers[0] for at, number in enumerate(numbers))
             sliced.append((topic, 0, begin, "s", begin, min(numbers), max(numbers), in_order))
-    of_records = "stream string, counter long, producer_id long, producer_epoch int, key binary"
+    of_records = "stream string, counter long, producer_id long, producer_epoch int, sequence int, key binary"
     records = frame(spark, rows, f"topic string, partition int, batch_offset long, offset long, {of_records}")
     columns = "first_offset long, first_counter long, last_counter long, in_order boolean"
     all_slices = frame(spark, sliced, f"topic string, partition int, batch_offset long, stream string, {columns}")
     assert list(SLICE) == all_slices.columns[:4]
     nothing = frame(spark, [], "stream string, counter long")
     found: dict[str, list[int]] = {}
-    for row in wrong_order(all_slices, records, nothing).collect():
+    no_spans = frame(spark, [], "stream string, span long")
+    assert list(SPAN) == no_spans.columns
+    looked_up = suspects(records, no_spans, disordered(all_slices))
+    for row in wrong_order(looked_up, nothing).collect():
         found.setdefault(row.topic, []).append(row.first_counter)
     assert {topic: sorted(of_topic) for topic, of_topic in found.items()} == {
         topic: late for topic, (_, late) in ORDERS.items() if late
@@ -437,11 +452,13 @@ def test_lines_that_are_no_events(spark: Any, tmp_path: Any) -> None:
 
 
 def test_latencies_are_exact(spark: Any) -> None:
+    from aioproducer.spark.audit.frames.counts import counts
     from aioproducer.spark.audit.rules.latencies import latencies
 
     rows = [("t", True, 60_000, 60_000 + took) for took in range(1, 101)] + [("t", True, 120_000, 123_451)]
     made = frame(spark, rows, "topic string, appended boolean, sent_ms long, timestamp_ms long")
-    found = sorted((row.asDict() for row in latencies(made).collect()), key=lambda row: row["minute_ms"])
+    made = made.selectExpr("*", "0 AS partition", "CAST(NULL AS BINARY) AS key")
+    found = sorted((row.asDict() for row in latencies(counts(made)).collect()), key=lambda row: row["minute_ms"])
     common = {"topic": "t", "what": "appended"}
     assert found == [
         {**common, "minute_ms": 60_000, "records": 100, "p50": 50, "p95": 95, "p99": 99, "p100": 100},
