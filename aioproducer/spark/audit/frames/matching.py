@@ -34,7 +34,8 @@ def found_among(rows: DataFrame, wanted: DataFrame, key: Sequence[str]) -> DataF
 
 
 def _count(wanted: DataFrame) -> int:
-    return wanted.limit(MOST_SENT + 1).count()
+    count: int = wanted.limit(MOST_SENT + 1).count()
+    return count
 
 
 def _as_counted(wanted: DataFrame, count: int) -> DataFrame:
