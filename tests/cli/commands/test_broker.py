@@ -258,7 +258,7 @@ def test_it_waits_for_nothing_that_it_does_not_need() -> None:
     ours = {name for name in imported if name.startswith("aioproducer.")}
     rooms = ("admin", "delivery_log", "metrics_topic", "net", "producer", "reader", "testing")
     assert [name for name in ours if name.split(".")[1] in rooms] == []
-    assert len(imported) < 560, "each takes a part of the half second that it may take to start"
+    assert len(ours) < 360, "each takes a part of the half second that it may take to start"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

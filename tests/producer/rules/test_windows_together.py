@@ -117,5 +117,15 @@ class WindowsMachine(RuleBasedStateMachine):
             self.here.check_end()
 
 
+def test_a_window_that_shrinks_under_requests_leaves_a_refusal_without_proof() -> None:
+    state = WindowsMachine()
+    state.begin()
+    state.announce(batches=5, node=1, place=("t", 0))
+    state.disconnect(handled=6, late=False, node=1)
+    state.flow(place=("t", 0), rounds=4)
+    state.answer_question(told=False)
+    state.teardown()
+
+
 WindowsMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30)
 TestWindows = pytest.mark.timeout(300)(WindowsMachine.TestCase)  # a busy machine takes longer

@@ -40,6 +40,8 @@ class WindowModel:
         """New batches of the present epoch, from the first one that is unresolved on, resolved since or not."""
         self._refused: set[bytes] = set()
         """Records of the present epoch that will never be in the log under it: something before them is missing."""
+        self._unproven: set[bytes] = set()
+        """Records whose refusal proves nothing: the leader's window has shrunk, and may no longer include them."""
         self._lost: set[bytes] = set()
         """Records that were sent to a log before the present one."""
         self._maybe: set[bytes] = set()
@@ -86,13 +88,12 @@ class WindowModel:
             self._refused.update(request.values)
         elif code in MAYBE_APPENDED:
             self._maybe.update(request.values)
-        elif (
-            code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-            and self._is_lowest(request)
-            and not self._may_arrive_in_order(request)
-        ):
-            self._refused.update(request.values)
-            self._maybe.difference_update(request.values)
+        elif code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_lowest(request):
+            if not self._would_be_recognised(request):
+                self._unproven.update(request.values)
+            elif not self._may_arrive_in_order(request):
+                self._refused.update(request.values)
+                self._maybe.difference_update(request.values)
 
     # What the producer sends
 
@@ -119,6 +120,7 @@ class WindowModel:
         self._arrives_until.clear()
         self._lost.clear()
         self._refused.clear()
+        self._unproven.clear()
         self._identity = identity
         self._next_sequence = 0
 
@@ -140,7 +142,12 @@ class WindowModel:
         assert self._is_lowest(request), "what goes again is the lowest that is unresolved"
 
     def _is_lowest(self, request: Request) -> bool:
-        return not any(self._unresolved(one) for one in self._stamped if one.last_sequence < request.first_sequence)
+        """Of those whose answer will show anything: what was refused without proof may wait for the next answer."""
+        return not any(
+            self._unresolved(one) and not (self._unproven.issuperset(one.values) and one not in self._wire)
+            for one in self._stamped
+            if one.last_sequence < request.first_sequence
+        )
 
     def _unresolved(self, request: Request) -> bool:
         """A user waits for its end, or a broker may still get it."""
@@ -162,6 +169,10 @@ class WindowModel:
             if one.first_sequence < request.first_sequence
             for value in one.values
         )
+
+    def _would_be_recognised(self, request: Request) -> bool:
+        """A leader that has it answers as to a duplicate. A window that has shrunk since may no longer include it."""
+        return sum(one.first_sequence >= request.first_sequence for one in self._stamped) <= self._window
 
     def _may_arrive(self, request: Request) -> bool:
         return any(self._now() < self._arrives_until.get(value, 0.0) for value in request.values)
