@@ -280,6 +280,8 @@ class RulesSimulation(Accumulation):
         """The leader says how far its log has come; or that it may not (``told``)."""
         queue, batch = self.questions.pop(0)
         log = self.logs[queue.topic, queue.partition]
+        if told:
+            self.models[queue.topic, queue.partition].described()
         self.completer.found(queue, batch, is_in_log(batch, states_of(log)) if told else None)
         self.woken = True
 

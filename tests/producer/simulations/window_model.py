@@ -32,6 +32,9 @@ class WindowModel:
         self._deliveries = deliveries
         self._leader = (-1, -1)
         self._window = RETAINED
+        self._narrowest: dict[Request, int] = {}
+        """The narrowest window of the leader since each request was sent: what a leader has forgotten does not come
+        back when its window grows."""
         self._identity = (-1, -1)
         self._identities: dict[bytes, tuple[int, int]] = {}
         """By record: the producer id and epoch it was sent under last."""
@@ -56,7 +59,7 @@ class WindowModel:
         """Nothing is known of a new leader."""
         if (leader, epoch) != self._leader:
             self._leader = leader, epoch
-            self._window = RETAINED
+            self._has_window(RETAINED)
 
     def has_log(self, log: list[bytes]) -> None:
         """If it is another one, nothing of what was sent is in it."""
@@ -68,12 +71,17 @@ class WindowModel:
     def announced(self, node: int, window: int) -> None:
         """An answer has it; a broker that knows no windows announces 5."""
         if node == self._leader[0]:
-            self._window = window
+            self._has_window(window)
 
     def disconnected(self, node: int) -> None:
         """Another broker may answer at the address the next time."""
         if node == self._leader[0]:
-            self._window = RETAINED
+            self._has_window(RETAINED)
+
+    def _has_window(self, window: int) -> None:
+        self._window = window
+        for request in self._stamped:
+            self._narrowest[request] = min(window, self._narrowest[request])
 
     def ended(self, request: Request, code: ErrorCode) -> None:
         """Nobody waits for the request any more."""
@@ -89,11 +97,21 @@ class WindowModel:
         elif code in MAYBE_APPENDED:
             self._maybe.update(request.values)
         elif code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_lowest(request):
-            if not self._would_be_recognised(request):
+            if not self._would_be_recognised(request) and not self._behind_a_gap(request):
                 self._unproven.update(request.values)
             elif not self._may_arrive_in_order(request):
                 self._refused.update(request.values)
                 self._maybe.difference_update(request.values)
+
+    def described(self) -> None:
+        """The leader has said how far its log has come: what is not there, and cannot arrive any more, is absent."""
+        absent = {
+            value
+            for value in self._unproven.difference(self._log)
+            if self._now() >= self._arrives_until.get(value, 0.0)
+        }
+        self._refused.update(absent)
+        self._maybe.difference_update(absent)
 
     # What the producer sends
 
@@ -115,6 +133,7 @@ class WindowModel:
         to_send = {value for one in self._stamped for value in one.values if not self._deliveries[value].done()}
         assert to_send.isdisjoint(self._log), "what is in the log goes under no other epoch"
         self._stamped.clear()
+        self._narrowest.clear()
         self._maybe.clear()  # attempts of an earlier epoch are fenced
         self._answered.clear()
         self._arrives_until.clear()
@@ -127,11 +146,12 @@ class WindowModel:
     def _sent_new(self, request: Request) -> None:
         assert not any(map(self._failed, self._stamped)), "after a gap another epoch begins"
         while self._stamped and not self._unresolved(self._stamped[0]):
-            del self._stamped[0]
+            del self._narrowest[self._stamped.pop(0)]
         assert len(self._stamped) < self._window, "no new batch beyond the window that the leader has announced"
         assert request.first_sequence == self._next_sequence, "sequences are contiguous"
         self._next_sequence = request.last_sequence + 1
         self._stamped.append(request)
+        self._narrowest[request] = self._window
 
     def _sent_again(self, request: Request) -> None:
         """One at a time, so that they keep to any window on the wire, too; of what was split, a part."""
@@ -172,17 +192,24 @@ class WindowModel:
 
     def _would_be_recognised(self, request: Request) -> bool:
         """A leader that has it answers as to a duplicate. A window that has shrunk since may no longer include it."""
-        return sum(one.first_sequence >= request.first_sequence for one in self._stamped) <= self._window
+        since = sum(one.first_sequence >= request.first_sequence for one in self._stamped)
+        return since <= self._narrowest[request]
 
     def _may_arrive(self, request: Request) -> bool:
         return any(self._now() < self._arrives_until.get(value, 0.0) for value in request.values)
 
     def _may_arrive_in_order(self, request: Request) -> bool:
         """It, and one before it that was given up; not if all attempts of one of these were refused."""
-        before = [one for one in self._stamped if one.first_sequence < request.first_sequence]
-        if any(self._failed(one) and self._answered.issuperset(one.values) for one in before):
+        if self._behind_a_gap(request) or not self._may_arrive(request):
             return False
-        return self._may_arrive(request) and any(self._failed(one) and self._may_arrive(one) for one in before)
+        return any(self._failed(one) and self._may_arrive(one) for one in self._before(request))
+
+    def _behind_a_gap(self, request: Request) -> bool:
+        """All attempts of an earlier one were refused."""
+        return any(self._failed(one) and self._answered.issuperset(one.values) for one in self._before(request))
+
+    def _before(self, request: Request) -> list[Request]:
+        return [one for one in self._stamped if one.first_sequence < request.first_sequence]
 
     def _maybe_there(self, request: Request) -> bool:
         on_wire = {value for one in self._wire for value in one.values}
