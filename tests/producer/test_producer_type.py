@@ -20,6 +20,7 @@ AWAITED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "send_many": (("t", [b"v"]), {}),
     "send_table": (("t", None), {"value": "column"}),
     "partitions_for": (("t",), {}),
+    "client_instance_id": ((1.0,), {}),
     "init_transactions": ((), {}),
     "begin_transaction": ((), {}),
     "send_offsets_to_transaction": (({}, "group"), {}),

@@ -158,7 +158,8 @@ def crowded(cls: type[Struct], version: int) -> Iterator[Any]:
                 for inner in crowded(element, version):
                     yield make(**{wire.name: [inner]})
             else:
-                yield make(**{wire.name: ["" if element.name == "string" else 300] * 1000})
+                values = {"string": "", "int8": 100}
+                yield make(**{wire.name: [values.get(element.name, 300)] * 1000})
 
 
 # Large messages, step by step

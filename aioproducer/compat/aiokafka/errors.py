@@ -114,6 +114,10 @@ _BY_REASON: Final = {
 """What a record waited for, where no broker has answered."""
 
 
+REQUEST_TIMED_OUT: Final = "(request.timeout.ms)"
+"""In the words of a connection that was closed because a request had no answer in time."""
+
+
 class _Named(RuntimeError):
     retriable = False
     invalid_metadata = False
@@ -199,8 +203,11 @@ def _name_for(kind: type[OwnError]) -> str:
 
 def _last_error(error: TimeoutException) -> str:
     """The name of the error that aiokafka would have ended the delivery with."""
-    if isinstance(error.__cause__, ApiException):
-        return _name_for(type(error.__cause__))
+    cause = error.__cause__
+    if isinstance(cause, NetworkException) and REQUEST_TIMED_OUT in str(cause):
+        return "RequestTimedOutError"  # the connection ended because of that
+    if isinstance(cause, ApiException):
+        return _name_for(type(cause))
     longest = max(error.ledger, key=lambda entry: entry.seconds, default=None)
     if longest is None:
         return "RequestTimedOutError"

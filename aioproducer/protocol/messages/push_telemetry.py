@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Request, Response, bool_, bytes_, int8, int16, int32, message, uuid
 
 
@@ -15,7 +14,7 @@ class PushTelemetryRequest(Request):
     subscription_id: int = int32("0+")
     terminating: bool = bool_("0+")
     compression_type: int = int8("0+")
-    metrics: Buffer = bytes_("0+")
+    metrics: bytes = bytes_("0+")
 
 
 @message(ApiKey.PUSH_TELEMETRY, versions="0", flexible="0+")
