@@ -20,6 +20,7 @@ used. The files:
     apicurio.py          a real schema registry
     postgresql.py        a real database
     process_guard.py     child processes that cannot outlive this one
+    server_process.py    a port and the log's last lines, for servers in processes of their own
     delivered.py         checks that every record was delivered once and in order
     slow_line.py         a proxy that delays every byte
     simulate.py          the command that runs the simulation

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ from typing import Final, Self
 
 from aioproducer.testing.kafka.kafka_libs import KafkaFailed, KafkaUnavailable, cache_directory, find_java
 from aioproducer.testing.process_guard import ProcessGuard
+from aioproducer.testing.server_process import free_port, last_lines
 
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
@@ -100,9 +100,7 @@ class JvmServer(ABC):
         directory = self._directory = Path(tempfile.mkdtemp(prefix=f"aioproducer-{self.name.lower()}-"))
         try:
             guard = self._guard = ProcessGuard(directory)
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self._port = free.getsockname()[1]
+            self._port = free_port()
             command = self._prepare(directory)
             with (directory / "log").open("wb") as log:
                 self._process = guard.spawn(command, cwd=directory, stdout=log, stderr=log)
@@ -120,9 +118,9 @@ class JvmServer(ABC):
                 with urllib.request.urlopen(self.ready_url, timeout=5):
                     return
             except (urllib.error.URLError, OSError) as error:
-                said = (self._directory / "log").read_text(errors="replace").splitlines()[-20:]
                 if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise KafkaFailed(f"{self.name} does not answer ({error}):\n" + "\n".join(said)) from None
+                    said = last_lines(self._directory / "log")
+                    raise KafkaFailed(f"{self.name} does not answer ({error}):\n{said}") from None
             time.sleep(0.2)
 
     def stop(self) -> None:

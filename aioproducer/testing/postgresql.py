@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,11 +17,12 @@ from types import TracebackType
 from typing import Final, Self
 
 from aioproducer.testing.process_guard import ProcessGuard
+from aioproducer.testing.server_process import free_port, last_lines
 
 OLDEST: Final = 13
 _TIMEOUT: Final = 60.0
 _UNPRIVILEGED: Final = "nobody"
-"""Whom the server runs as if this process is root's: it refuses to be."""
+"""The user of the server if this process is root's: PostgreSQL refuses to run as root."""
 
 
 class PostgresqlUnavailable(Exception):
@@ -65,9 +65,7 @@ class Postgresql:
         try:
             self._guard = ProcessGuard(directory)
             self._binaries = _binaries(directory)
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self._port = free.getsockname()[1]
+            self._port = free_port()
             if _as_root():
                 shutil.chown(directory, _UNPRIVILEGED)
             data = str(directory / "data")
@@ -97,8 +95,7 @@ class Postgresql:
                 return
             # The children of a killed server may take a moment to end; it does not start before.
             if time.monotonic() > deadline:
-                said = (self._directory / "log").read_text(errors="replace").splitlines()[-20:]
-                raise PostgresqlFailed("PostgreSQL does not start:\n" + "\n".join(said))
+                raise PostgresqlFailed(f"PostgreSQL does not start:\n{last_lines(self._directory / 'log')}")
             time.sleep(0.1)
 
     def kill(self) -> None:

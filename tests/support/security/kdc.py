@@ -20,6 +20,7 @@ from typing import Final
 import pytest
 
 from aioproducer.testing.process_guard import ProcessGuard
+from aioproducer.testing.server_process import free_port
 from tests.support.polling import until
 
 REALM: Final = "EXAMPLE.TEST"
@@ -42,9 +43,7 @@ class Kdc:
         self.directory = directory
         self._guard = ProcessGuard()
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.krb5_conf = directory / "krb5.conf"
         self.krb5_conf.write_text(
             f"""[libdefaults]
