@@ -20,7 +20,7 @@ relay needs the extra ``outbox``, too. The files:
     transaction.py    rows and position in one transaction of Kafka
     session.py        one life of a relay, from its beginning to the first error
     relay.py          the relay: it waits for its turn, and begins anew after errors
-    relay_config.py   what a relay is told
+    relay_config.py   the options of a relay
     relay_metrics.py  what a relay counts
     errors.py         what ends a relay
 

@@ -21,7 +21,7 @@ Connect = str | Callable[[], Awaitable[Any]]
 OLDEST: Final = 130_000
 """PostgreSQL 13 has xid8 and pg_snapshot."""
 COMMAND_TIMEOUT: Final = 60.0
-"""Seconds for an answer; a database that is gone without a word is noticed then."""
+"""Seconds until an answer. A database that has vanished without closing the connection is noticed after them."""
 CLEANED_AT_ONCE: Final = 10_000
 
 _NEEDED: Final = {

@@ -68,11 +68,11 @@ class Outbox:
         *schema, own = parts
         prefix = "".join(f"{quoted(part)}." for part in schema)
         self.sql_name = prefix + quoted(own)
-        """As it stands in SQL."""
+        """The table's name in SQL, quoted."""
         self.relays_sql_name = prefix + quoted(f"{own}_relays")
         """The table of the relays that have begun, beside it."""
         self.channel = own
-        """Of NOTIFY."""
+        """The channel of NOTIFY."""
         self._function = prefix + quoted(f"{own}_notify")
 
     def schema(self, *, notify: bool = True) -> str:

@@ -51,7 +51,7 @@ class Source:
 class PushTask:
     """Waits until requests are due, and sends them to a broker that is connected anyway, the same if possible.
 
-    Whatever goes wrong is logged, and does not affect the client.
+    Each failure is logged, and does not affect the client.
     """
 
     def __init__(

@@ -20,8 +20,8 @@ it adds itself again."""
 
 
 class Slices:
-    """All work of a broker that takes long, whatever it is for: requests, responses, transactions, time-outs, closed
-    connections. It gets one slice of time in a turn of the loop, however much of it there is.
+    """The long work of a broker: requests, responses, transactions, time-outs, closed connections. All of it together
+    gets one slice of time in a turn of the loop.
 
     Owners, such as the addresses of clients, take turns, so the work of one of them does not wait for all of another's.
     What takes little time comes first: while anything is :attr:`urgent`, the slice is deferred, but not for ever.

@@ -13,7 +13,7 @@ MAX_BYTES = 8 * 1024 * 1024
 """Bytes of these."""
 
 MAX_ALL_BYTES = 64 * 1024 * 1024
-"""Bytes of all pushes; beyond that, the oldest of whoever has most go."""
+"""Bytes of all pushes. Beyond them, the oldest push of the holder with the most bytes is removed."""
 
 MAX_AGE = 3600.0
 """Seconds that a push is kept."""
