@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
+
+from google_crc32c import value as crc32c
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 _MASK: Final = 2**64 - 1
+
+_OF_LENGTH: Final = 0x9E3779B97F4A7C15
+"""An odd factor, so that lengths differ in all bits (the golden ratio)."""
 
 _ROUNDS: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 """Shifts and factors that make each bit of 64 depend on each other one (the finalizer of splitmix64)."""
@@ -18,8 +23,9 @@ _ROUNDS: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 class ContentDigest:
     """The sum of the rows' hashes, because a shuffle may deliver the same rows in another order, in other batches.
 
-    A row's hash has 64 bits. It depends on which value stands in which column, and not on the values' bytes put
-    together. It protects against accidents, not against intent.
+    A row's hash has 64 bits: of each value CRC-32 and CRC-32C, which have different polynomials, and the length,
+    mixed. It depends on which value stands in which column, and not on the values' bytes put together. It protects
+    against accidents, not against intent.
 
     Markers keep digests. When they are made in another way, ``marker.VERSION`` must rise.
     """
@@ -36,7 +42,7 @@ class ContentDigest:
             yield batch
 
     def update(self, batch: RecordBatch) -> None:
-        """A row costs about 0.25 µs for each column, and 1 µs for each 1.5 KB."""
+        """A row costs about 0.4 µs for each column, and 1 µs for each 1.2 KB."""
         import pyarrow.compute as pc
 
         if not batch.num_rows:
@@ -63,9 +69,13 @@ def _hashes(column: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    joined = b"".join([blake2b(text, digest_size=8).digest() for text in _texts(column)])
-    hashes = pa.Array.from_buffers(pa.uint64(), len(column), [None, pa.py_buffer(joined)])
-    return pc.if_else(column.is_null(), pa.scalar(0, pa.uint64()), hashes) if column.null_count else hashes
+    values = _in_bytes(column)
+    texts = (values.fill_null(b"") if values.null_count else values).to_pylist()
+    high = pc.shift_left(pa.array(map(crc32, texts), pa.uint64()), pa.scalar(32, pa.uint64()))
+    checksums = pc.bit_wise_or(high, pa.array(map(crc32c, texts), pa.uint64()))
+    lengths = pc.add(pc.binary_length(values).cast(pa.uint64()), pa.scalar(1, pa.uint64()))
+    hashes = pc.add(checksums, pc.multiply(lengths, pa.scalar(_OF_LENGTH, pa.uint64())))
+    return hashes.fill_null(0) if values.null_count else hashes
 
 
 def _mixed(hashes: Any) -> Any:
@@ -79,16 +89,16 @@ def _mixed(hashes: Any) -> Any:
     return hashes
 
 
-def _texts(column: Any) -> list[bytes]:
-    """A text for each value, the same for the same value in whatever session."""
+def _in_bytes(column: Any) -> Any:
+    """Bytes for each value, the same for the same value in whatever session, as an Arrow array."""
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_nested(kind):
-        return [repr(value).encode() for value in column.to_pylist()]
+        texts = [None if value is None else repr(value).encode() for value in column.to_pylist()]
+        return pa.array(texts, pa.large_binary())
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.int64())  # the instant: the type has the session's time zone
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        column = column.cast(pa.large_string()).cast(pa.large_binary())
-    texts: list[bytes] = (column.fill_null(b"") if column.null_count else column).to_pylist()
-    return texts
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return column
+    return column.cast(pa.large_string()).cast(pa.large_binary())

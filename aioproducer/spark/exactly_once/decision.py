@@ -14,7 +14,6 @@ from zlib import crc32
 from aioproducer.errors import IllegalStateException, KafkaError
 from aioproducer.spark.exactly_once.content_digest import digest_of_all
 from aioproducer.spark.exactly_once.marker import (
-    SAME_DIGEST,
     VERSION,
     Marker,
     MarkerMismatchException,
@@ -130,7 +129,7 @@ class Decision:
 
     def check(self, outcomes: Iterable[Outcome], where: str) -> None:
         """MarkerMismatchException unless the repeated epoch has the same rows, however they are divided now."""
-        if self.version not in SAME_DIGEST:
+        if self.version != VERSION:
             raise MarkerMismatchException(
                 f"{where}: it was committed by an older version of aioproducer. Its marker has version {self.version} "
                 "and a digest that this version does not make, so the rows cannot be compared: finish this epoch with "

@@ -9,14 +9,11 @@ from typing import Any, Final, Self
 from aioproducer.errors import KafkaError
 from aioproducer.types import OffsetAndMetadata
 
-VERSION: Final = 3
+VERSION: Final = 4
 """The version of the protocol, of the markers' form and of their digests, so that others can be recognised."""
 
-OLDER: Final = (1, 2)
-"""Versions that can be read. With them each task ended its own transaction."""
-
-SAME_DIGEST: Final = (2, 3)
-"""Versions whose digests can be compared."""
+OLDER: Final = (1, 2, 3)
+"""Versions that can be read; their digests cannot be compared. With 1 and 2 each task ended its own transaction."""
 
 
 class MarkerMismatchException(KafkaError):
