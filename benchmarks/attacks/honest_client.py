@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, Self
@@ -22,6 +23,9 @@ HONEST = "honest"
 EVERY = 0.01
 """Seconds from one record to the next."""
 
+_ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
+"""Not that of the hostile clients, as on a network. Other systems have no second one unless it is configured."""
+
 _FETCH_VERSION = 11
 _VALUE = b"x" * 100
 
@@ -34,7 +38,7 @@ class HonestClient:
         self._produce = produce_frame(HONEST, _VALUE, acks=-1)
 
     async def __aenter__(self) -> Self:
-        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, local_addr=(_ADDRESS, 0))
         return self
 
     async def __aexit__(self, *_: object) -> None:

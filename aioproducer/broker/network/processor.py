@@ -18,6 +18,7 @@ from aioproducer.broker.network.channel_builder import ChannelBuilder
 from aioproducer.broker.network.gate.connection_gate import Gate
 from aioproducer.broker.network.gate.new_connections import CONNECTION_QUEUE_SIZE, NewConnections
 from aioproducer.broker.network.idle_meter import IdleMeter
+from aioproducer.broker.requests.fair_queue import FairQueue
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_channel import RequestChannel
 from aioproducer.broker.requests.response import (
@@ -92,7 +93,7 @@ class Processor:
             f"{name}-register", listener, security, gate, clock, channel=self._channel, log_close=log_close
         )
         self._responses: deque[tuple[Request, RequestEnd]] = deque()
-        self._receives: deque[KafkaChannel] = deque()
+        self._receives: FairQueue[KafkaChannel] = FairQueue()
         self._lost: deque[KafkaChannel] = deque()
         self._ended: deque[KafkaChannel] = deque()
         self._sending: dict[KafkaChannel, tuple[Request, SendResponse]] = {}
@@ -283,10 +284,10 @@ class Processor:
     # requests
 
     def received(self, channel: KafkaChannel) -> None:
-        """Queues the channel for the next round if one of its requests may be taken."""
+        """Queues the channel for the next round if one of its requests may be taken. Addresses take turns."""
         if channel.can_receive and not channel.is_queued:
             channel.is_queued = True
-            self._receives.append(channel)
+            self._receives.append(channel.address, channel)
             self._wakeup()
 
     async def _process_requests(self) -> None:

@@ -21,7 +21,11 @@ class FairQueue(Generic[T]):
         return self._size
 
     def append(self, owner: Hashable, item: T) -> None:
-        self._queues.setdefault(owner, deque()).append(item)
+        queue = self._queues.get(owner)
+        if queue is None:
+            self._queues[owner] = deque((item,))
+        else:
+            queue.append(item)
         self._size += 1
 
     def popleft(self) -> T:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol, TypeVar
 
+from aioproducer.broker.requests.fair_queue import FairQueue
 from aioproducer.broker.requests.request import Quotas, Request
 from aioproducer.broker.requests.response import EndThrottlingResponse, RequestEnd, StartThrottlingResponse
 from aioproducer.timing.clock import Clock
@@ -44,7 +45,8 @@ class ResponseQueue(Protocol):
 
 
 class RequestChannel:
-    """A queue of at most ``size`` requests (queued.max.requests). Kafka's class of this name.
+    """A queue of at most ``size`` requests (queued.max.requests), in which the addresses of clients take turns. Kafka's
+    class of this name, where the requests of all clients are in one order.
 
     If the queue is full, a processor waits and reads nothing meanwhile: that is how slow handlers slow down clients.
     While nothing is queued, a processor handles a request itself: :meth:`handle_now`.
@@ -64,7 +66,7 @@ class RequestChannel:
         self._size = size
         self._now = clock.monotonic
         self.quotas = quotas
-        self._requests: deque[Request | Sentinel] = deque()
+        self._requests: FairQueue[Request | Sentinel] = FairQueue()
         self._callbacks: deque[CallbackRequest] = deque()
         # No handler waits while anything is queued, and no processor while there is room.
         self._idle_handlers: deque[asyncio.Future[Request | Sentinel]] = deque()
@@ -176,7 +178,7 @@ class RequestChannel:
         return bool(self._requests or self._callbacks or self._handed_over)
 
     def send_shutdown(self) -> None:
-        """Ends one handler after everything that is queued now. There is always room for this."""
+        """Ends one handler, when the queue comes to it. There is always room for this."""
         self._put(Sentinel.SHUTDOWN)
 
     def send_response(self, request: Request, response: RequestEnd) -> None:
@@ -218,7 +220,7 @@ class RequestChannel:
                 waiter.set_result(item)
                 self._handed_over += 1
                 return
-        self._requests.append(item)
+        self._requests.append(item.connection.address if isinstance(item, Request) else None, item)
 
     def _wake_blocked(self) -> None:
         while self._blocked:

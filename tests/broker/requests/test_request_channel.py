@@ -64,6 +64,16 @@ async def test_a_full_queue_makes_senders_wait() -> None:
     assert await channel.receive_request() is requests[3]
 
 
+async def test_the_addresses_of_clients_take_turns() -> None:
+    channel = RequestChannel(10, SystemClock())
+    many = [make_request(channel, number) for number in range(3)]
+    other = Connection()
+    other.address = "127.0.0.2"
+    for request in (*many, alone := make_request(channel, 3, other)):
+        channel.offer(request)
+    assert [await channel.receive_request() for _ in range(4)] == [many[0], alone, *many[1:]]
+
+
 async def test_a_cancelled_sender_passes_its_turn_on() -> None:
     channel = RequestChannel(1, SystemClock())
     requests = [make_request(channel, number) for number in range(3)]
