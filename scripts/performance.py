@@ -11,6 +11,9 @@ python -m benchmarks audit --json benchmarks/measured/audit.json
 python -m benchmarks services --parts speed,instructions,trouble --json benchmarks/measured/services.json
 python -m benchmarks broker --json benchmarks/measured/broker.json
 python -m benchmarks connections --json benchmarks/measured/connections.json
+python -m benchmarks attacks --json benchmarks/measured/attacks.json
+python -m benchmarks units --json benchmarks/measured/units.json
+python -m benchmarks outbox --json benchmarks/measured/outbox.json
 PYTHONPATH=. python scripts/performance.py
 """
 
@@ -21,6 +24,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
+from benchmarks.attacks import attacks
 from benchmarks.broker import broker, connections
 from benchmarks.comparison.case import Case
 from benchmarks.comparison.curves import Curves
@@ -28,14 +32,25 @@ from benchmarks.comparison.figures import FIGURES, Figure
 from benchmarks.comparison.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
 from benchmarks.harness import results
 from benchmarks.harness.environment import Environment
+from benchmarks.outbox import outbox
 from benchmarks.pipelining import linger
 from benchmarks.record_costs import encode, schemas
-from benchmarks.services import services
+from benchmarks.services import services, units
 from benchmarks.spark import audit, spark
 from benchmarks.works.works import PACED
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "docs" / name for name in ("performance.md", "services.md", "spark.md")]
+PAGES = [
+    ROOT / "docs" / name
+    for name in (
+        "broker-attacks.md",
+        "outbox.md",
+        "performance.md",
+        "services.md",
+        "spark.md",
+        "units.md",
+    )
+]
 MEASURED = ROOT / "benchmarks" / "measured"
 BUSY = 0.1
 """With a larger share of its CPU time spent on other things, what a machine tells is provisional."""
@@ -162,6 +177,9 @@ class Measured(NamedTuple):
     served: services.Report
     embedded: broker.Report
     connected: connections.Report
+    attacked: attacks.Report
+    in_units: units.Report
+    relayed: outbox.Report
 
     @classmethod
     def read(cls) -> Self:
@@ -176,6 +194,9 @@ class Measured(NamedTuple):
             results.read_as(services.Report, MEASURED / "services.json"),
             results.read_as(broker.Report, MEASURED / "broker.json"),
             results.read_as(connections.Report, MEASURED / "connections.json"),
+            results.read_as(attacks.Report, MEASURED / "attacks.json"),
+            results.read_as(units.Report, MEASURED / "units.json"),
+            results.read_as(outbox.Report, MEASURED / "outbox.json"),
         )
 
     def sections(self) -> Mapping[str, Callable[[], list[str]]]:
@@ -198,6 +219,9 @@ class Measured(NamedTuple):
             "trouble": self.served.trouble,
             "embedded": lambda: alone(self.embedded),
             "connections": lambda: alone(self.connected),
+            "attacks": lambda: alone(self.attacked),
+            "units": lambda: alone(self.in_units),
+            "outbox": lambda: alone(self.relayed),
         }
 
     def written(self, text: str) -> str:

@@ -76,22 +76,26 @@ class Report:
         lost = [
             f"{turn.way}, round {turn.round}: {turn.lost} of {turn.delayed + turn.lost} rows were not acknowledged"
             for turn in self.turns
-            if turn.lost
+            if turn.lost and turn.way == RELAY
         ]
         return lost + [verdict.problem for verdict in self.verdicts() if not verdict.met]
 
-    def markdown(self) -> str:
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [f"A backlog of {self.rows:,} rows, in pages of {self.most_rows:,}; then {self.rate:,} commits/s of a "]
         lines[0] += f"row each for {self.seconds} s. Values of {SIZE} bytes; medians."
-        lines += ["", "| way | rows/s | delay p50 | delay p99 |", "|---|---:|---:|---:|"]
+        lines += ["", "| way | rows/s | delay p50 | delay p99 | rows never relayed |", "|---|---:|---:|---:|---:|"]
         for way in dict.fromkeys(turn.way for turn in self.turns):
             mine = [turn for turn in self.turns if turn.way == way]
             speed, p50, p99 = (
                 median(getattr(turn, name) for turn in mine) for name in ("rows_per_s", "p50_ms", "p99_ms")
             )
-            lines.append(f"| {way} | {speed:,.0f} | {p50:.1f} ms | {p99:.1f} ms |")
-        lines += ["", *Verdict.table(list(self.verdicts()))]
-        return command.page(self.environment, lines, self.problems())
+            lost, rows = sum(turn.lost for turn in mine), sum(turn.lost + turn.delayed for turn in mine)
+            lines.append(f"| {way} | {speed:,.0f} | {p50:.1f} ms | {p99:.1f} ms | {lost:,} of {rows:,} |")
+        return [*lines, "", *Verdict.table(list(self.verdicts()))]
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables(), self.problems())
 
 
 async def turn(way: str, round_: int, postgresql: Postgresql, servers: str, options: argparse.Namespace) -> Turn:

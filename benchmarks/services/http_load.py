@@ -29,13 +29,24 @@ class HttpLoad:
 
     ``together``: no client sends a second request before all have had an answer. Otherwise a service that the
     first clients keep busy would accept the others one at a time, for minutes.
+
+    ``period``: seconds from a client's request to its next one, or to the answer if that takes longer. The clients
+    are spread over it, if they begin ``together``.
     """
 
     def __init__(
-        self, port: int, path: str, body: Callable[[int], bytes], clients: int, *, together: bool = False
+        self,
+        port: int,
+        path: str,
+        body: Callable[[int], bytes],
+        clients: int,
+        *,
+        together: bool = False,
+        period: float = 0.0,
     ) -> None:
         self.replies: list[Reply] = []
         self.together = together
+        self.period = period
         self._port = port
         self._head = (
             f"POST {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: application/json\r\nContent-Length: "
@@ -97,8 +108,9 @@ class HttpLoad:
 
     def _go_on(self) -> None:
         waiting, self._first_answers = self._first_answers, []
-        for ask in waiting:
-            ask()
+        loop = asyncio.get_running_loop()
+        for number, ask in enumerate(waiting):
+            loop.call_later(self.period * number / len(waiting), ask)
 
     def ended(self, reply: Reply) -> None:
         """One request more."""
@@ -158,6 +170,13 @@ class _Connection(asyncio.Protocol):
         elif self._load.together and not self._asked_again:
             self._asked_again = True
             self._load.first_answer(self._ask)
+        else:
+            self._pause_then_ask()
+
+    def _pause_then_ask(self) -> None:
+        early = self._began + self._load.period - time.perf_counter()
+        if early > 0:
+            asyncio.get_running_loop().call_later(early, self._ask)
         else:
             self._ask()
 

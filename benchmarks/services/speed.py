@@ -127,12 +127,17 @@ async def measure(
     *,
     look: Callable[[int], Awaitable[object]] | None = None,
     patience: float = PATIENCE,
+    rate: float | None = None,
 ) -> Run:
-    """One client's turn; ``look(port)`` is awaited at the end of the time that counts, while requests still come."""
+    """One client's turn; ``look(port)`` is awaited at the end of the time that counts, while requests still come.
+
+    The HTTP clients together send ``rate`` requests per second, or as many as they can.
+    """
     port = free_port()
     records, gc = kind
     async with service(service_on(client, port, servers, gc), port, {}) as running:
-        load = HttpLoad(port, "/orders", partial(order_of, records), clients, together=True)
+        period = clients / rate if rate else 0.0
+        load = HttpLoad(port, "/orders", partial(order_of, records), clients, together=True, period=period)
         async with load.flowing(patience=patience):
             try:
                 async with asyncio.timeout(patience):

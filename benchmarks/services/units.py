@@ -1,7 +1,9 @@
 """``python -m benchmarks units``: concurrent requests to a FastAPI service, each an atomic write to two topics.
 
 The same service takes turns on each way to write them (``unit_clients.py``): as a unit, in a transaction of its own
-behind a lock, and without transactions. HTTP clients send the next request as soon as the last one is answered.
+behind a lock, and without transactions. At full load HTTP clients send the next request as soon as the last one is
+answered, so all of them always wait, and a request takes as long as the service needs for one of each client. So the
+delay that units add is measured at a fixed rate, too, which leaves the service time.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from statistics import median
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks.harness import command
-from benchmarks.harness.arguments import list_of, some_of
+from benchmarks.harness.arguments import list_of, positive, some_of
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
@@ -36,14 +38,17 @@ PATIENCE = 120.0
 """Seconds for the first answer to each client: behind a lock they come one after the other."""
 OF_PLAIN = 0.7
 """Units: of the requests per second without transactions."""
+RATE = 1000
+"""Requests per second where the delay is measured."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One way's turn. ``commit_ms`` is the mean time of a commit under this load, and ``together`` the units in one;
-    None without units."""
+    """One way's turn. ``rate`` is that of the requests, None for as many as there can be. ``commit_ms`` is the mean
+    time of a commit under this load, and ``together`` the units in one; None without units."""
 
     run: Run
+    rate: int | None
     commit_ms: float | None = None
     together: float | None = None
 
@@ -71,42 +76,48 @@ class Report:
                     yield Verdict(
                         f"{way}: requests/s ÷ those with {words} ≥ {target:g}", str(ratio), ratio.median >= target
                     )
-            share = Spread.of(
-                [
-                    turn.run.p99_ms / (2 * turn.commit_ms + window)
-                    for turn in self.turns
-                    if turn.run.client == way and turn.commit_ms
-                ]
-            )
-            yield Verdict(f"{way}: p99 ÷ (2 × a commit's time + window) ≤ 1", str(share), share.median <= 1)
+            shares = [
+                turn.run.p99_ms / (2 * turn.commit_ms + window)
+                for turn in self.turns
+                if turn.run.client == way and turn.commit_ms and turn.rate
+            ]
+            if shares:
+                share = Spread.of(shares)
+                yield Verdict(f"{way}: p99 ÷ (2 × a commit's time + window) ≤ 1", str(share), share.median <= 1)
 
     def problems(self) -> list[str]:
         runs = [turn.run for turn in self.turns]
         found = [f"{run.client}, round {run.round}: {problem}" for run in runs for problem in run.problems]
         return found + [verdict.problem for verdict in self.verdicts() if not verdict.met]
 
-    def markdown(self) -> str:
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [f"{self.clients:,} clients at a time, {self.seconds} s a run; medians.", ""]
-        lines += ["| requests as | requests/s | p50 | p99 | CPU a request | a commit | units in it |"]
-        lines += ["|---|---:|---:|---:|---:|---:|---:|"]
-        for way in dict.fromkeys(turn.run.client for turn in self.turns):
-            mine = [turn for turn in self.turns if turn.run.client == way]
+        lines += ["| requests as | load | requests/s | p50 | p99 | CPU a request | a commit | units in it |"]
+        lines += ["|---|---|---:|---:|---:|---:|---:|---:|"]
+        for rate, way in dict.fromkeys((turn.rate, turn.run.client) for turn in self.turns):
+            mine = [turn for turn in self.turns if (turn.rate, turn.run.client) == (rate, way)]
+            load = f"{rate:,}/s" if rate else "full"
             speed, p50, p99, cpu = (
                 median(getattr(turn.run, name) for turn in mine)
                 for name in ("requests_per_s", "p50_ms", "p99_ms", "cpu_us")
             )
             commits = [(turn.commit_ms, turn.together) for turn in mine if turn.commit_ms and turn.together]
             of_commits = (
-                f"{median(one for one, _ in commits):.0f} ms | {median(one for _, one in commits):.0f}"
+                f"{median(one for one, _ in commits):.1f} ms | {median(one for _, one in commits):.0f}"
                 if commits
                 else "|"
             )
-            lines.append(f"| {way} | {speed:,.0f} | {p50:.0f} ms | {p99:.0f} ms | {cpu:.0f} µs | {of_commits} |")
-        lines += ["", *Verdict.table(list(self.verdicts()))]
-        return command.page(self.environment, lines, self.problems())
+            measured = f"{speed:,.0f} | {p50:.1f} ms | {p99:.1f} ms | {cpu:.0f} µs"
+            lines.append(f"| {way} | {load} | {measured} | {of_commits} |")
+        return [*lines, "", *Verdict.table(list(self.verdicts()))]
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables(), self.problems())
 
     def _by_round(self, way: str) -> dict[int, float]:
-        return {turn.run.round: turn.run.requests_per_s for turn in self.turns if turn.run.client == way}
+        full = [turn.run for turn in self.turns if turn.rate is None]
+        return {run.round: run.requests_per_s for run in full if run.client == way}
 
 
 async def figures_of(port: int) -> dict[str, float]:
@@ -123,15 +134,16 @@ async def figures_of(port: int) -> dict[str, float]:
     return found
 
 
-async def turn(way: str, round_: int, servers: str, clients: int, seconds: float) -> Turn:
+async def turn(way: str, round_: int, servers: str, clients: int, seconds: float, rate: int | None) -> Turn:
     """One way, once."""
     found: dict[str, float] = {}
 
     async def look(port: int) -> None:
         found.update(await figures_of(port))
 
-    run = await measure((1, "default"), way, round_, servers, clients, seconds, look=look, patience=PATIENCE)
-    return Turn(run, found.get("unit-commit-time-avg"), found.get("units-per-commit-avg"))
+    kind = (1, "default")
+    run = await measure(kind, way, round_, servers, clients, seconds, look=look, patience=PATIENCE, rate=rate)
+    return Turn(run, rate, found.get("unit-commit-time-avg"), found.get("units-per-commit-avg"))
 
 
 @contextlib.asynccontextmanager
@@ -155,8 +167,10 @@ async def units(options: argparse.Namespace, progress: Callable[[str], object]) 
         for round_ in range(1, options.rounds + 1):
             # Ways take turns in alternating order, so that a drift of the machine favours none.
             for way in options.on if round_ % 2 else reversed(options.on):
-                turns.append(await turn(way, round_, servers, options.clients, options.seconds))
-                progress(f"round {round_}, {way}: {turns[-1].run.requests_per_s:,.0f} requests/s")
+                for rate in (None, options.rate) if way != LOCK else (None,):
+                    turns.append(await turn(way, round_, servers, options.clients, options.seconds, rate))
+                    run = turns[-1].run
+                    progress(f"round {round_}, {way}: {run.requests_per_s:,.0f} requests/s, p99 {run.p99_ms:.1f} ms")
     return Report(replace(environment, others=cpu.others()), options.clients, options.seconds, turns)
 
 
@@ -172,6 +186,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=list(UNIT_CLIENTS),
         metavar="NAME[,...]",
         help=list_of(UNIT_CLIENTS),
+    )
+    parser.add_argument(
+        "--rate", type=positive, default=RATE, metavar="N", help="where the delay is measured (%(default)s)"
     )
     add_options(parser)
     command.add_options(parser)

@@ -10,18 +10,22 @@ from typing import Any
 
 import pytest
 
+from benchmarks.attacks import attacks
 from benchmarks.broker import broker, connections
 from benchmarks.broker.start import Start
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.curves import Curves
 from benchmarks.comparison.report import Report
 from benchmarks.harness.environment import Environment
+from benchmarks.outbox import outbox
+from benchmarks.outbox.relaying import RELAY
 from benchmarks.pipelining import linger
 from benchmarks.record_costs import encode, schemas
-from benchmarks.services import services
+from benchmarks.services import services, units
 from benchmarks.services.clients import CLIENTS
 from benchmarks.services.speed import Run, Speed
 from benchmarks.services.trouble import Trouble
+from benchmarks.services.unit_clients import UNITS
 from benchmarks.spark import audit, spark
 from benchmarks.spark.spark_process import SINKS
 from benchmarks.works.curve_works import AXES
@@ -78,8 +82,14 @@ def measured(script: ModuleType) -> Any:
     audited = audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 5.0, 3 << 20, True)])
     turns = [Run(1, "default", client, 1, 10, 450.0, 2.0, 9.0, 300.0, []) for client in CLIENTS]
     served = services.Report(ENVIRONMENT, Speed(200, 5, turns), None, [Trouble("a service", 10, {"201": 5}, 5, 1.5)])
+    attack = attacks.Attacked("storm", "a storm", quiet, {"p50": 0.5, "p99": 2.0, "max": 3.0}, 400, 100.0)
+    in_units = units.Report(
+        ENVIRONMENT, 10, 5, [units.Turn(dataclasses.replace(turns[0], client=UNITS), None, 4.0, 9.0)]
+    )
+    relayed = outbox.Report(ENVIRONMENT, 1000, 500, 10, 100, [outbox.Turn(RELAY, 1, 90_000.0, 5.0, 20.0, 5000, 0)])
     return script.Measured(
-        a_report(), the_curves(), encoded, serialized, awaited, sunk, audited, served, embedded, connected
+        *(a_report(), the_curves(), encoded, serialized, awaited, sunk, audited, served, embedded, connected),
+        *(attacks.Report(ENVIRONMENT, 4, [attack]), in_units, relayed),
     )
 
 
@@ -140,3 +150,10 @@ def test_sections_of_the_embedded_broker_are_made_from_its_figures(script: Modul
     text = made["connections"]()
     assert "| 2,000 idle connections, 1.5 KiB of the broker each | 0.50 ms | 1.00 ms | 1.00 |" in text
     assert "| p99 beside a storm ÷ quiet ≤ 1.5 | 1.00 | met |" in text
+    assert "| a storm | 1.0 | 0.5 | 2.0 | 3 | 100 |" in made["attacks"]()
+
+
+def test_sections_of_units_and_the_outbox_are_made_from_their_figures(script: ModuleType) -> None:
+    made = measured(script).sections()
+    assert "| units | full | 450 | 2.0 ms | 9.0 ms | 300 µs | 4.0 ms | 9 |" in made["units"]()
+    assert "| relay | 90,000 | 5.0 ms | 20.0 ms | 0 of 5,000 |" in made["outbox"]()

@@ -28,10 +28,11 @@ def test_medians_and_verdicts() -> None:
     assert made.problems() == []
 
 
-def test_targets_that_are_missed_and_rows_that_are_lost_are_problems() -> None:
-    made = report(Turn(RELAY, 1, 10_000.0, 10.0, 20.0, 500, 0), Turn(POLLER, 1, 50_000.0, 1.0, 2.0, 490, 10))
+def test_targets_that_are_missed_and_rows_that_the_relay_loses_are_problems() -> None:
+    made = report(Turn(RELAY, 1, 10_000.0, 10.0, 20.0, 499, 1), Turn(POLLER, 1, 50_000.0, 1.0, 2.0, 490, 10))
+    assert "| poller | 50,000 | 1.0 ms | 2.0 ms | 10 of 500 |" in made.markdown()
     assert made.problems() == [
-        "poller, round 1: 10 of 500 rows were not acknowledged",
+        "relay, round 1: 1 of 500 rows were not acknowledged",
         "rows/s ≥ 20,000: it is 10000.00 (10000.00–10000.00)",
         "median delay < 10 ms: it is 10.00 (10.00–10.00)",
     ]
