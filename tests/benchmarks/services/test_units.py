@@ -14,7 +14,6 @@ from benchmarks.services.unit_clients import LOCK, PLAIN, SECOND_TOPIC, UNIT_CLI
 from benchmarks.services.units import Report, Turn
 from tests.support.leaks import no_leaks as no_leaks
 
-
 RATE = 500
 
 
