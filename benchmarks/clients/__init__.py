@@ -1,5 +1,6 @@
 """The clients by name, each in a file of its own; loading one needs that client to be installed.
 
+chunks.py    deliveries that are read in chunks
 client.py    the interface of them all
 threaded.py  what those share that have a thread of their own
 """

@@ -12,12 +12,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from aiokafka.record import default_records
 
+from benchmarks.clients.chunks import CHUNK, Chunks
 from benchmarks.clients.client import PythonClient
 from benchmarks.works.run import Run
 from benchmarks.works.works import STREAM, TASKS
-
-CHUNK = 10_000
-"""Futures are read in chunks of this size, each while the next one is on its way."""
 
 
 class Aiokafka(PythonClient):
@@ -51,17 +49,18 @@ class Aiokafka(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         send, headers = self._producer.send, self.payload.headers
         failures: Counter[str] = Counter()
-        earlier: list[asyncio.Future[object]] = []
+        chunks: Chunks[asyncio.Future[object]] = Chunks(self.run)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
             for _ in range(min(CHUNK, records - start)):
                 topic, key, value = next(given)
                 chunk.append(await send(topic, value, key=key, headers=headers))
-            await _check(earlier, failures)
-            earlier = chunk
+            for due in chunks.due_after(chunk):
+                await _check(due, failures)
         await self._producer.flush()
-        await _check(earlier, failures)
+        for due in chunks.rest():
+            await _check(due, failures)
         return failures
 
     def awaitable_send(self) -> Callable[[str, bytes], Awaitable[object]]:

@@ -9,15 +9,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 from aioproducer import Delivery, KafkaProducer, wait_all
+from benchmarks.clients.chunks import CHUNK, Chunks
 from benchmarks.clients.client import Latencies, Missing, PythonClient
 from benchmarks.harness.environment import aioproducer_build, is_compiled
 from benchmarks.harness.runtime import tune_collector
 from benchmarks.works import ways
 from benchmarks.works.run import Run
 from benchmarks.works.works import PACED, STREAM, TASKS, Work
-
-CHUNK = 10_000
-"""Deliveries are read in chunks of this size, each while the next one is on its way."""
 
 
 class Aioproducer(PythonClient):
@@ -47,17 +45,18 @@ class Aioproducer(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         enqueue, headers = self.producer.enqueue, self.payload.headers
         failures: Counter[str] = Counter()
-        earlier: list[Delivery] = []
+        chunks: Chunks[Delivery] = Chunks(self.run)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
             for _ in range(min(CHUNK, records - start)):
                 topic, key, value = next(given)
                 chunk.append(await enqueue(topic, value, key=key, headers=headers))
-            await _check(earlier, failures)
-            earlier = chunk
+            for due in chunks.due_after(chunk):
+                await _check(due, failures)
         await self.producer.flush()
-        await _check(earlier, failures)
+        for due in chunks.rest():
+            await _check(due, failures)
         return failures
 
     def awaitable_send(self) -> Callable[[str, bytes], Awaitable[object]]:

@@ -13,13 +13,11 @@ from typing import Any
 from confluent_kafka import KafkaException, libversion, version
 from confluent_kafka.aio import AIOProducer
 
+from benchmarks.clients.chunks import CHUNK, Chunks
 from benchmarks.clients.client import PythonClient
 from benchmarks.clients.confluent_kafka import config_of
 from benchmarks.works.run import Run
 from benchmarks.works.works import Work
-
-CHUNK = 10_000
-"""Futures are read in chunks of this size, each while the next one is on its way."""
 
 
 class ConfluentKafkaAio(PythonClient):
@@ -45,17 +43,18 @@ class ConfluentKafkaAio(PythonClient):
 
     async def stream(self, records: int) -> Counter[str]:
         failures: Counter[str] = Counter()
-        earlier: list[asyncio.Future[Any]] = []
+        chunks: Chunks[asyncio.Future[Any]] = Chunks(self.run)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
             for _ in range(min(CHUNK, records - start)):
                 topic, key, value = next(given)
                 chunk.append(await self._producer.produce(topic, value, key))
-            await _check(earlier, failures)
-            earlier = chunk
+            for due in chunks.due_after(chunk):
+                await _check(due, failures)
         await self._producer.flush()
-        await _check(earlier, failures)
+        for due in chunks.rest():
+            await _check(due, failures)
         return failures
 
 

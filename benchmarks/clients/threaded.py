@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
+from benchmarks.clients.chunks import CHUNK, Chunks
 from benchmarks.clients.client import PythonClient
-
-CHUNK: Final = 10_000
-"""Deliveries are read in chunks of this size, each while the next one is on its way."""
 
 
 class ThreadedClient(PythonClient):
@@ -27,17 +25,18 @@ class ThreadedClient(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         send, headers = self._producer.send, self.payload.headers or self.no_headers
         failures: Counter[str] = Counter()
-        earlier: list[Any] = []
+        chunks: Chunks[Any] = Chunks(self.run)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
             for _ in range(min(CHUNK, records - start)):
                 topic, key, value = next(given)
                 chunk.append(send(topic, value, key=key, headers=headers))
-            self._check(earlier, failures)
-            earlier = chunk
+            for due in chunks.due_after(chunk):
+                self._check(due, failures)
         self._producer.flush()
-        self._check(earlier, failures)
+        for due in chunks.rest():
+            self._check(due, failures)
         return failures
 
     @abstractmethod

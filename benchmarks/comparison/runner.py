@@ -110,6 +110,7 @@ class Runner:
                 tasks=work.tasks,
                 rate=rate,
                 topics=work.topics,
+                partitions=work.partitions,
             )
             before, cpu_before = 0 if shared is None else await shared.records(), self._broker_cpu()
             try:

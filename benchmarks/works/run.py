@@ -29,6 +29,7 @@ class Run:
     tasks: int = 0
     rate: float = 0.0
     topics: int = 1
+    partitions: int = 6
 
     def topic_names(self) -> list[str]:
         """``topic``, or where there are several, as many names that begin with it."""
