@@ -63,6 +63,7 @@ class Watched:
             security=ClientSecurity(configs, Random(1), self.supervisor.launch),
             on_crash=self.crashes.append,
             metrics=NetworkMetrics(MetricRegistry()),
+            spare_buffers=[],
         )
         self.task = self.supervisor.spawn(self.connecting.run(), "link")
 

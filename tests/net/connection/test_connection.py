@@ -109,6 +109,7 @@ class Scene:
             on_throttled=self._throttled,
             on_crash=self.crashes.append,
             metrics=self.metrics.node(0),
+            spare_buffers=[],
         )
         self.transport = Transport(self.connection)
         if connected:
