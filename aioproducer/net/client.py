@@ -349,6 +349,12 @@ class KafkaClient:
 
     async def _take_in(self, response: MetadataResponse) -> None:
         time_slice = TimeSlice(self._loop)
+        for broker in response.brokers:
+            # Before they are in force: a thousand links at once would take long.
+            self.add_node(Node(broker.node_id, Address(broker.host, broker.port), broker.rack))
+            if time_slice.over():
+                await asyncio.sleep(0)
+                time_slice.begin()
         for _ in self.metadata.updating(response, self._loop.time(), self._follow):
             if time_slice.over():
                 await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from benchmarks.fleet.metered_loop import MeteredLoop
 
 VALUE: Final = bytes(200)
 TICK: Final = 0.01
-"""Seconds between two sends; all records of a tick are due at its beginning."""
+"""Seconds between two sends, of slow loads more; all records of a tick are due at its beginning."""
 
 
 class Sample:
@@ -60,6 +60,7 @@ class Load:
         self._partitions = partitions
         self._random = random
         self._next = 0.0
+        self._tick = TICK
         self._task: asyncio.Task[None] | None = None
 
     async def everywhere(self, a_tick: int) -> None:
@@ -75,7 +76,8 @@ class Load:
     def start(self, rate: int) -> None:
         """So many records a second from now on."""
         self._next = self._loop.time()
-        self._task = asyncio.create_task(self._run(max(1, round(rate * TICK))), name="load")
+        self._tick = max(TICK, 1 / rate)
+        self._task = asyncio.create_task(self._run(round(rate * self._tick)), name="load")
         self._loop.applications.add(self._task)
 
     async def stop(self) -> None:
@@ -92,7 +94,7 @@ class Load:
             self._send(places, self._next)
 
     async def _until_next(self) -> None:
-        self._next += TICK
+        self._next += self._tick
         if (early := self._next - self._loop.time()) > 0:
             await asyncio.sleep(early)
 
