@@ -11,6 +11,7 @@ python -m benchmarks audit --json benchmarks/measured/audit.json
 python -m benchmarks services --parts speed,instructions,trouble --json benchmarks/measured/services.json
 python -m benchmarks broker --json benchmarks/measured/broker.json
 python -m benchmarks connections --json benchmarks/measured/connections.json
+python -m benchmarks fleet --json benchmarks/measured/fleet.json
 PYTHONPATH=. python scripts/performance.py
 """
 
@@ -26,6 +27,7 @@ from benchmarks.comparison.case import Case
 from benchmarks.comparison.curves import Curves
 from benchmarks.comparison.figures import FIGURES, Figure
 from benchmarks.comparison.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
+from benchmarks.fleet import fleet
 from benchmarks.harness import results
 from benchmarks.harness.environment import Environment
 from benchmarks.pipelining import linger
@@ -35,7 +37,7 @@ from benchmarks.spark import audit, spark
 from benchmarks.works.works import PACED
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "docs" / name for name in ("performance.md", "services.md", "spark.md")]
+PAGES = [ROOT / "docs" / name for name in ("performance.md", "scale.md", "services.md", "spark.md")]
 MEASURED = ROOT / "benchmarks" / "measured"
 BUSY = 0.1
 """With a larger share of its CPU time spent on other things, what a machine tells is provisional."""
@@ -162,6 +164,7 @@ class Measured(NamedTuple):
     served: services.Report
     embedded: broker.Report
     connected: connections.Report
+    simulated: fleet.Report
 
     @classmethod
     def read(cls) -> Self:
@@ -176,6 +179,7 @@ class Measured(NamedTuple):
             results.read_as(services.Report, MEASURED / "services.json"),
             results.read_as(broker.Report, MEASURED / "broker.json"),
             results.read_as(connections.Report, MEASURED / "connections.json"),
+            results.read_as(fleet.Report, MEASURED / "fleet.json"),
         )
 
     def sections(self) -> Mapping[str, Callable[[], list[str]]]:
@@ -198,6 +202,7 @@ class Measured(NamedTuple):
             "trouble": self.served.trouble,
             "embedded": lambda: alone(self.embedded),
             "connections": lambda: alone(self.connected),
+            "fleet": lambda: alone(self.simulated),
         }
 
     def written(self, text: str) -> str:

@@ -142,8 +142,8 @@ class ClusterMap:
 
     def metadata(self, names: Sequence[str]) -> bytes:
         """The body of a Metadata response about these topics."""
-        parts = [bytes(4), self._brokers(), _string("fleet"), struct.pack(">i", min(self.alive))]
-        parts.append(_uvarint(len(names) + 1))
+        parts: list[bytes | bytearray] = [bytes(4), self._brokers(), _string("fleet")]
+        parts += [struct.pack(">i", min(self.alive)), _uvarint(len(names) + 1)]
         for name in names:
             topic = self.topics.get(name)
             if topic is None:

@@ -187,7 +187,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--brokers", type=numbers, default=list(BROKERS), metavar="N[,...]")
     parser.add_argument("--partitions", type=numbers, default=list(PARTITIONS), metavar="N[,...]", help="in use")
     parser.add_argument("--cluster", type=positive, default=CLUSTER, metavar="N", help="partitions; %(default)s")
-    parser.add_argument("--topic", type=positive, default=1000, metavar="N", help="partitions of each; %(default)s")
+    parser.add_argument("--topic", type=positive, default=500, metavar="N", help="partitions of each; %(default)s")
     parser.add_argument("--rate", type=positive, default=200, metavar="N", help="records a second; %(default)s")
     command.add_json(parser)
     options = parser.parse_args(arguments)

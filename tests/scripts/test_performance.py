@@ -15,6 +15,7 @@ from benchmarks.broker.start import Start
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.curves import Curves
 from benchmarks.comparison.report import Report
+from benchmarks.fleet import fleet
 from benchmarks.harness.environment import Environment
 from benchmarks.pipelining import linger
 from benchmarks.record_costs import encode, schemas
@@ -28,6 +29,7 @@ from benchmarks.works.curve_works import AXES
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import WORKS
 from tests.benchmarks.environments import ENVIRONMENT
+from tests.benchmarks.fleet.points import point
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,7 +81,17 @@ def measured(script: ModuleType) -> Any:
     turns = [Run(1, "default", client, 1, 10, 450.0, 2.0, 9.0, 300.0, []) for client in CLIENTS]
     served = services.Report(ENVIRONMENT, Speed(200, 5, turns), None, [Trouble("a service", 10, {"201": 5}, 5, 1.5)])
     return script.Measured(
-        a_report(), the_curves(), encoded, serialized, awaited, sunk, audited, served, embedded, connected
+        a_report(),
+        the_curves(),
+        encoded,
+        serialized,
+        awaited,
+        sunk,
+        audited,
+        served,
+        embedded,
+        connected,
+        fleet.Report(ENVIRONMENT, [point()]),
     )
 
 
@@ -132,6 +144,7 @@ def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleT
     assert "| 1,000 | 4 | 250 | 5 | 3 | yes |" in made["audit"]()
     assert "| 1 | default | aiokafka | 450 | 2 ms | 9 ms | 300 µs | 1.00 (1.00–1.00) |" in made["services"]()
     assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
+    assert "10 brokers, 1,000 of 10,000 partitions in use, 100 records a second." in made["fleet"]()[7]
 
 
 def test_sections_of_the_embedded_broker_are_made_from_its_figures(script: ModuleType) -> None:

@@ -59,7 +59,7 @@ def test_every_event_of_every_size_is_run_and_written_down(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     figures = tmp_path / "figures.json"
-    options = "--brokers 10 --partitions 20 --cluster 40 --topic 10 --rate 10".split()
+    options = ["--brokers", "10", "--partitions", "20", "--cluster", "40", "--topic", "10", "--rate", "10"]
     monkeypatch.setattr(sys, "argv", ["benchmarks", "fleet", *options, "--json", str(figures)])
     status = main()
     (found,) = results.read(figures)["points"]
@@ -75,8 +75,8 @@ def test_every_event_of_every_size_is_run_and_written_down(
     [
         (["--brokers", "9"], "--brokers: at least 10"),
         (["--partitions", "0"], "--partitions"),
-        (["--partitions", "1500"], "--partitions: whole topics"),
-        (["--partitions", "1000"], "--partitions: whole topics, and at least two"),
+        (["--partitions", "1250"], "--partitions: whole topics"),
+        (["--partitions", "500"], "--partitions: whole topics, and at least two"),
     ],
 )
 def test_nonsense_is_refused(
