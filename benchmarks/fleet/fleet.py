@@ -90,7 +90,7 @@ class Report:
             rolling = point.of("rolling")
             cells = [f"{point.size.brokers:,}", f"{point.size.partitions:,}", f"{point.of('steady').rss:.0f}"]
             cells += [f"{point.of(START).cpu:.2f}", f"{self.a_record(point):.0f} µs"]
-            cells += [f"{self.refresh(point) * 1e3:.0f}", f"{self.refresh(point) / point.size.partitions * 1e6:.1f} µs"]
+            cells += [f"{self.refresh(point) * 1e3:.0f}", f"{self.a_partition(point):.1f} µs"]
             cells += [f"{self.beyond(point, rolling):.1f}", f"{rolling.metadata_mb:,.0f}", f"{rolling.p99:,.1f} ms"]
             lines.append(f"| {' | '.join(cells)} |")
         return lines
@@ -109,6 +109,10 @@ class Report:
         """Seconds of CPU."""
         return self.beyond(point, point.of("refresh"))
 
+    def a_partition(self, point: Point) -> float:
+        """Microseconds of CPU in a refresh."""
+        return self.refresh(point) / point.size.partitions * 1e6
+
     def problems(self) -> list[str]:
         found = []
         for point in self.points:
@@ -119,17 +123,13 @@ class Report:
                 if one.event != START and one.turn_p99_9 > STALL_MS:  # its turns are few, and nothing is served yet
                     took = f"{one.turn_p99_9:.1f} ms; {STALL_MS:.0f} ms is the most they may"
                     found.append(f"{where}, {one.event}: 99.9 % of the loop's turns take up to {took} ({one.longest})")
-        for name, cost in (("a record", self.a_record), ("a partition of a refresh", self._of_a_partition)):
+        for name, cost in (("a record", self.a_record), ("a partition of a refresh", self.a_partition)):
             by_partitions = [point for point in self.points if point.size.brokers == self.largest.size.brokers]
             costs = [cost(point) for point in by_partitions]
             if costs[-1] > FLAT * min(costs):
                 times = costs[-1] / min(costs)
                 found.append(f"{name} costs {times:.2f} times as much with more partitions; {FLAT} is the most it may")
         return found
-
-    def _of_a_partition(self, point: Point) -> float:
-        # An answer tells of all brokers, too, which is all there is to it when there are few partitions.
-        return self.refresh(point) / (point.size.partitions + point.size.brokers)
 
     def markdown(self) -> str:
         return command.page(self.environment, self.tables(), self.problems())

@@ -41,7 +41,7 @@ def test_what_grows_faster_than_the_fleet_is_a_problem() -> None:
     assert Report(ENVIRONMENT, [small, proportional]).problems() == []
     worse = point(partitions=10_000, refresh={"cpu": 2.1})
     (problem,) = Report(ENVIRONMENT, [small, worse]).problems()
-    assert problem.startswith("a partition of a refresh costs 2.02 times as much")
+    assert problem.startswith("a partition of a refresh costs 2.00 times as much")
     dearer = point(partitions=10_000, steady={"cpu": 0.2}, refresh={"cpu": 1.2})
     (problem,) = Report(ENVIRONMENT, [small, dearer]).problems()
     assert problem.startswith("a record costs 2.00 times as much")
