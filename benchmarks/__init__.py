@@ -8,6 +8,7 @@ comparison/    producers of several clients: speed, CPU, memory, latency   (no c
 record_costs/  what a part of the producer costs a record                  encode, schemas, observability
 pipelining/    linger.ms, pipeline=auto and requests in flight             linger, pipeline, window, in-flight
 stress/        very much at once, little memory, brokers that are gone     scale, stalls, memory, back-pressure, outage
+fleet/         one producer and a thousand brokers, in virtual time         fleet
 services/      HTTP services that produce; units and transactions          services, units
 outbox/        rows of a database on their way to Kafka                    outbox
 spark/         the data source for Spark, and the delivery audit           spark, audit

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.attacks import attacks
 from benchmarks.broker import broker, connections
 from benchmarks.comparison.commands import compare_main, curves_main, report_main
+from benchmarks.fleet import fleet
 from benchmarks.outbox import outbox
 from benchmarks.pipelining import in_flight, linger, pipeline, window
 from benchmarks.record_costs import encode, observability, schemas
@@ -23,6 +24,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "connections": connections.main,
     "curves": curves_main,
     "encode": encode.main,
+    "fleet": fleet.main,
     "in-flight": in_flight.main,
     "linger": linger.main,
     "memory": memory.main,

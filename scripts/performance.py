@@ -14,6 +14,7 @@ python -m benchmarks connections --json benchmarks/measured/connections.json
 python -m benchmarks attacks --json benchmarks/measured/attacks.json
 python -m benchmarks units --json benchmarks/measured/units.json
 python -m benchmarks outbox --json benchmarks/measured/outbox.json
+python -m benchmarks fleet --json benchmarks/measured/fleet.json
 PYTHONPATH=. python scripts/performance.py
 """
 
@@ -30,6 +31,7 @@ from benchmarks.comparison.case import Case
 from benchmarks.comparison.curves import Curves
 from benchmarks.comparison.figures import FIGURES, Figure
 from benchmarks.comparison.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
+from benchmarks.fleet import fleet
 from benchmarks.harness import results
 from benchmarks.harness.environment import Environment
 from benchmarks.outbox import outbox
@@ -46,6 +48,7 @@ PAGES = [
         "broker-attacks.md",
         "outbox.md",
         "performance.md",
+        "scale.md",
         "services.md",
         "spark.md",
         "units.md",
@@ -180,6 +183,7 @@ class Measured(NamedTuple):
     attacked: attacks.Report
     in_units: units.Report
     relayed: outbox.Report
+    simulated: fleet.Report
 
     @classmethod
     def read(cls) -> Self:
@@ -197,6 +201,7 @@ class Measured(NamedTuple):
             results.read_as(attacks.Report, MEASURED / "attacks.json"),
             results.read_as(units.Report, MEASURED / "units.json"),
             results.read_as(outbox.Report, MEASURED / "outbox.json"),
+            results.read_as(fleet.Report, MEASURED / "fleet.json"),
         )
 
     def sections(self) -> Mapping[str, Callable[[], list[str]]]:
@@ -222,6 +227,7 @@ class Measured(NamedTuple):
             "attacks": lambda: alone(self.attacked),
             "units": lambda: alone(self.in_units),
             "outbox": lambda: alone(self.relayed),
+            "fleet": lambda: alone(self.simulated),
         }
 
     def written(self, text: str) -> str:

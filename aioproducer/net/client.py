@@ -93,6 +93,8 @@ class KafkaClient:
         self._security = ClientSecurity(config, random, supervisor.launch)
         self.links: dict[int, BrokerLink] = {}
         """Links to the known brokers, by id; bootstrap servers have ids below 0."""
+        self._connected: set[BrokerLink] = set()
+        """Those that are READY: at each change of one of a thousand links, nobody walks through all of them."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._retired: list[BrokerLink] = []
         """Links to brokers that are gone or have moved, until their requests have ended."""
@@ -107,6 +109,7 @@ class KafkaClient:
         self._update = asyncio.Event()
         self._rotation = itertools.count(random.randrange(1 << 16))
         self._bootstrap = parse_addresses(config.bootstrap_servers)
+        self._spare_buffers: list[bytearray] = []
 
     def start(self) -> None:
         """Starts to look for the cluster."""
@@ -145,13 +148,14 @@ class KafkaClient:
         if self.metadata.use_topic(topic, self._loop.time()):
             self._update.set()
 
-    def request_update(self) -> None:
-        self.metadata.request_update()
+    def request_update(self, topic: str | None = None) -> None:
+        """Has the metadata of a topic, or of all, requested again."""
+        self.metadata.request_update(topic)
         self._update.set()
 
     def reachable(self) -> bool:
         """Whether there is a connection to any broker."""
-        return any(link.ready() for link in self.links.values())
+        return any(link.ready() for link in self._connected)
 
     def unreachable(self) -> str:
         """Why the cluster cannot be reached, in words; empty if no reason is known."""
@@ -250,12 +254,14 @@ class KafkaClient:
             security=self._security,
             on_crash=self._supervisor.crash,
             metrics=self._metrics,
+            spare_buffers=self._spare_buffers,
         )
         self.links[node_id] = link
         self._tasks[node_id] = self._supervisor.spawn(task.run(), f"aioproducer broker {link}")
 
     def _drop_link(self, node_id: int, reason: str) -> None:
         link = self.links.pop(node_id)
+        self._connected.discard(link)
         self._metrics.forget_node(node_id)
         self.changes.announce()  # nothing else ends the waits for this link
         self._supervisor.cancel(self._tasks.pop(node_id))
@@ -263,7 +269,11 @@ class KafkaClient:
         self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]
 
     def _link_changed(self, link: BrokerLink) -> None:
-        if link.state is LinkState.READY or any(one.state is LinkState.READY for one in self.links.values()):
+        if link.state is LinkState.READY:
+            self._connected.add(link)
+        else:
+            self._connected.discard(link)
+        if self._connected:
             self.unreachable_since = math.nan
         elif link.state is LinkState.BACKOFF and link.unreached and math.isnan(self.unreachable_since):
             self.unreachable_since = self._loop.time()
@@ -339,6 +349,12 @@ class KafkaClient:
 
     async def _take_in(self, response: MetadataResponse) -> None:
         time_slice = TimeSlice(self._loop)
+        for broker in response.brokers:
+            # Before they are in force: a thousand links at once would take long.
+            self.add_node(Node(broker.node_id, Address(broker.host, broker.port), broker.rack))
+            if time_slice.over():
+                await asyncio.sleep(0)
+                time_slice.begin()
         for _ in self.metadata.updating(response, self._loop.time(), self._follow):
             if time_slice.over():
                 await asyncio.sleep(0)

@@ -49,7 +49,8 @@ class LinkTask:
 
     After a lost connection or a failed attempt it backs off (reconnect.backoff.ms, doubling) and is idle again: it
     reconnects only if a connection is still wanted. It logs once when a broker cannot be reached, and once when it is
-    reached again. ``on_crash(error)`` reports bugs in the loop's callbacks.
+    reached again. ``on_crash(error)`` reports bugs in the loop's callbacks. ``spare_buffers`` are those of all
+    links of the client (:class:`Connection`).
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class LinkTask:
         security: ClientSecurity,
         on_crash: Callable[[BaseException], None],
         metrics: NetworkMetrics,
+        spare_buffers: list[bytearray],
     ) -> None:
         self._link = link
         self._config = config
@@ -72,9 +74,13 @@ class LinkTask:
         self._backoff = ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random)
         self._on_crash = on_crash
         self._metrics = metrics
+        self._spare_buffers = spare_buffers
         self._last_host: str | None = None
         self._lost = asyncio.Event()
         self._answers_to_connect = 0
+        self._unreached = 0
+        """Attempts to connect that failed in a row. The loss of a connection is none: the first attempt after it has
+        socket.connection.setup.timeout.ms, as in Kafka (KIP-601)."""
         self._reported = False
         self._loop = asyncio.get_running_loop()
         self._clock = LoopClock(self._loop)
@@ -91,9 +97,11 @@ class LinkTask:
                 await self._connect()
             except KafkaError as error:
                 link.unreached = True
+                self._unreached += 1
                 self._failed(error)
             else:
                 link.unreached = False
+                self._unreached = 0
                 await self._serve()
             wait = self._backoff.wait(link.failures)
             link.backoff_until = self._loop.time() + wait
@@ -119,7 +127,7 @@ class LinkTask:
         """Connects to the first address of the host that accepts; NetworkException or TimeoutException if none does."""
         config = self._config
         longest = config.socket_connection_setup_timeout_max_ms / 1000
-        allowed = min(config.socket_connection_setup_timeout_ms / 1000 * 2 ** min(self._link.failures, 20), longest)
+        allowed = min(config.socket_connection_setup_timeout_ms / 1000 * 2 ** min(self._unreached, 20), longest)
         try:
             async with asyncio.timeout(allowed):
                 hosts = in_turn(await resolve(self._link.address), self._last_host)
@@ -207,6 +215,7 @@ class LinkTask:
             on_throttled=self._link.throttle,
             on_crash=self._on_crash,
             metrics=self._metrics.node(self._link.node_id),
+            spare_buffers=self._spare_buffers,
         )
 
     def _tune(self, sock: socket.socket) -> None:

@@ -35,19 +35,22 @@ def read(path: Path) -> dict[str, Any]:
 
 def read_as(kind: type[T], path: Path) -> T:
     """The dataclass ``kind`` of which ``asdict`` was written."""
-    return cast(T, _restored(kind, read(path)))
+    return cast(T, restored(kind, read(path)))
 
 
-def _restored(kind: Any, found: Any) -> Any:
-    """With the dataclasses in its fields, and in their lists; fields may be None."""
+def restored(kind: Any, found: Any) -> Any:
+    """A value of this type, from what JSON has made of it: dataclasses, with those in their fields and lists.
+
+    Fields may be None.
+    """
     if isinstance(kind, UnionType) and found is not None:
         kind = next(of for of in get_args(kind) if of is not NoneType)
     if dataclasses.is_dataclass(kind):
         types = get_type_hints(kind)
-        return cast(Any, kind)(**{name: _restored(types[name], value) for name, value in found.items()})
+        return cast(Any, kind)(**{name: restored(types[name], value) for name, value in found.items()})
     if get_origin(kind) in (list, Sequence):
         (of,) = get_args(kind)
-        return [_restored(of, one) for one in found]
+        return [restored(of, one) for one in found]
     return found
 
 

@@ -66,3 +66,9 @@ def peak_rss_of_children() -> int:
 def _maxrss(who: int) -> int:
     maximum = resource.getrusage(who).ru_maxrss
     return maximum if sys.platform == "darwin" else maximum * 1024
+
+
+def resident(what: str) -> float:
+    """MiB of this process, as Linux reports them: ``VmRSS`` now, ``VmHWM`` at most until now."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
+    return int(lines[what].split()[0]) / 1024

@@ -26,6 +26,7 @@ from benchmarks.harness.arguments import positive
 from benchmarks.harness.discarding_broker import REACHED, UNREACHED, discarding_broker
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.processes import python_command
+from benchmarks.harness.usage import resident
 
 MIB = 1 << 20
 STATUS = Path("/proc/self/status")
@@ -99,12 +100,6 @@ class Report:
             figures = f"{one.before:.0f} | {one.peak:.0f} | {one.per_task:,.0f} | {one.cpu:.1f}"
             lines.append(f"| `{one.case}` | {one.tasks:,} | {titles[one.case]} | {ends} | {figures} |")
         return command.page(self.environment, lines, self.problems())
-
-
-def resident(what: str) -> float:
-    """MiB, as the system reports it: ``VmRSS`` now, ``VmHWM`` at most until now."""
-    lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines() if ":" in line)
-    return int(lines[what].split()[0]) / 1024
 
 
 async def run(case: Case, servers: str) -> Figures:

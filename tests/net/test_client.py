@@ -153,6 +153,33 @@ async def test_a_bootstrap_connection_is_kept_while_the_known_brokers_authentica
         assert not link_to(client, -1).ready()
 
 
+class Unwalked(dict[int, BrokerLink]):
+    """Links that may be looked up one by one."""
+
+    def values(self) -> Any:
+        raise AssertionError("somebody walks through all links")
+
+
+@virtual
+async def test_a_change_of_one_link_walks_through_no_others(world: World) -> None:
+    async with watching(3) as (cluster, watched, client):
+        await ask(client, 0)
+        await ask(client, 1)
+        client.links = Unwalked(client.links)
+        assert client.reachable()
+        await cluster.stop_node(0)
+        await asyncio.sleep(1)
+        assert (0, LinkState.BACKOFF) in watched.links
+        assert client.reachable(), "there is another"
+        assert math.isnan(client.unreachable_since)
+        client.links = dict(client.links)
+        await cluster.stop_node(1)
+        await cluster.stop_node(2)
+        await asyncio.sleep(600)
+        assert not client.reachable()
+        assert client.unreachable_since < asyncio.get_running_loop().time()
+
+
 @virtual
 async def test_a_request_goes_to_the_least_busy_broker(world: World) -> None:
     async with watching(2) as (cluster, _, client):

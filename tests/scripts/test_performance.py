@@ -16,6 +16,7 @@ from benchmarks.broker.start import Start
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.curves import Curves
 from benchmarks.comparison.report import Report
+from benchmarks.fleet import fleet
 from benchmarks.harness.environment import Environment
 from benchmarks.outbox import outbox
 from benchmarks.outbox.relaying import RELAY
@@ -32,6 +33,7 @@ from benchmarks.works.curve_works import AXES
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import WORKS
 from tests.benchmarks.environments import ENVIRONMENT
+from tests.benchmarks.fleet.points import point
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,7 +91,7 @@ def measured(script: ModuleType) -> Any:
     relayed = outbox.Report(ENVIRONMENT, 1000, 500, 10, 100, [outbox.Turn(RELAY, 1, 90_000.0, 5.0, 20.0, 5000, 0)])
     return script.Measured(
         *(a_report(), the_curves(), encoded, serialized, awaited, sunk, audited, served, embedded, connected),
-        *(attacks.Report(ENVIRONMENT, 4, [attack]), in_units, relayed),
+        *(attacks.Report(ENVIRONMENT, 4, [attack]), in_units, relayed, fleet.Report(ENVIRONMENT, [point()])),
     )
 
 
@@ -142,6 +144,7 @@ def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleT
     assert "| 1,000 | 4 | 250 | 5 | 3 | yes |" in made["audit"]()
     assert "| 1 | default | aiokafka | 450 | 2 ms | 9 ms | 300 µs | 1.00 (1.00–1.00) |" in made["services"]()
     assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
+    assert "10 brokers, 1,000 of 10,000 partitions in use, 100 records a second." in made["fleet"]()[7]
 
 
 def test_sections_of_the_embedded_broker_are_made_from_its_figures(script: ModuleType) -> None:

@@ -57,7 +57,8 @@ class Connection:
     request without an answer ends with NetworkException: whether the broker acted on it is not known.
     ``on_closed(error)`` is called once, after that; ``on_room()`` when there may be room for a request and nothing else
     reports it: a full socket takes bytes again, or a call was answered; ``on_throttled(milliseconds)`` when an answer
-    throttles the client; ``on_crash(error)`` with what a handler raised, which is a bug.
+    throttles the client; ``on_crash(error)`` with what a handler raised, which is a bug. ``spare_buffers`` belong to
+    all connections of a client: only a connection on which an answer is incomplete has one of its own.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Connection:
         on_throttled: Callable[[int], None],
         on_crash: Callable[[BaseException], None],
         metrics: NodeMetrics,
+        spare_buffers: list[bytearray],
     ) -> None:
         self.peer = peer
         self.request_timeout = request_timeout
@@ -87,7 +89,7 @@ class Connection:
         self._guard = _Guard(on_crash)
         self._metrics = metrics
         self._requests = RequestFrames(client_id)
-        self._frames = FrameReader(VERSIONS_RESPONSE, gathers=True, limit_of=self._largest_answer)
+        self._frames = FrameReader(VERSIONS_RESPONSE, spare_buffers, gathers=True, limit_of=self._largest_answer)
         self._read: bytes | memoryview | None = None
         """The large answer being read, which belongs to the oldest request."""
         self._unread: deque[bytes | memoryview] = deque()

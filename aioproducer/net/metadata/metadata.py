@@ -65,10 +65,15 @@ class Metadata:
         self._wait = backoff.initial
         self._creates_topics = creates_topics
         self._used: dict[str, float] = {}
-        self._update_needed = True
+        self._all_needed = True
+        """Every topic's metadata is needed anew."""
+        self._needed: set[str] = set()
+        """The topics whose own is: they are new, missing or without a leader."""
+        self._asked: set[str] | None = None
+        """The topics of the last request; None if it was for all."""
         self._last_attempt = -math.inf
         self.updated_at = -math.inf
-        """When the last answer arrived."""
+        """When the last answer about all topics arrived."""
         self._sought_since: float | None = None
         self._older: dict[str, int] = {}
         """Topics without ids of which the last answers had older leader epochs: how many in a row."""
@@ -82,14 +87,17 @@ class Metadata:
         new = topic not in self._used
         self._used[topic] = now
         if new or topic not in self.cluster.topics:
-            self._update_needed = True
+            self._needed.add(topic)
         if new:
             self._last_attempt = -math.inf  # the back-off applies to repeated requests only
         return new
 
-    def request_update(self) -> None:
-        """Marks the metadata as out of date."""
-        self._update_needed = True
+    def request_update(self, topic: str | None = None) -> None:
+        """Marks the metadata as out of date: a topic's, or all."""
+        if topic is None:
+            self._all_needed = True
+        else:
+            self._needed.add(topic)
 
     def next_update(self) -> float:
         """When to ask next: at once if needed, but never before the back-off since the last request is over.
@@ -97,7 +105,9 @@ class Metadata:
         The back-off grows for as long as requests fail or bring nothing new (KIP-580).
         """
         earliest = self._last_attempt + self._wait
-        return earliest if self._update_needed else max(earliest, self.updated_at + self._max_age)
+        if self._all_needed or self._needed:
+            return earliest
+        return max(earliest, self.updated_at + self._max_age)
 
     def seek(self, now: float) -> float | None:
         """Starts an attempt; returns when to give up the known brokers and bootstrap anew, if ever (KIP-1102)."""
@@ -111,16 +121,24 @@ class Metadata:
         """Forgets the brokers but keeps the topics: the next answer updates those."""
         self.cluster = dataclasses.replace(self.cluster, nodes={})
         self._sought_since = None
-        self._update_needed = True
+        self._all_needed = True
 
     def request(self, now: float) -> MetadataRequest:
-        """The request for everything wanted, after forgetting topics unused for metadata.max.idle.ms."""
+        """The request for what is needed, after forgetting topics unused for metadata.max.idle.ms.
+
+        New, missing and leaderless topics are asked for without the others (Kafka's ``newMetadataRequestAndVersion``
+        for new topics), unless all are due: with 100,000 partitions in use an answer about all has megabytes.
+        """
         for topic in [topic for topic, used in self._used.items() if now - used > self._max_idle]:
             del self._used[topic]
         self._last_attempt = now
-        self._update_needed = False
+        needed = self._needed & self._used.keys()
+        of_all = self._all_needed or not needed or now >= self.updated_at + self._max_age
+        self._asked = None if of_all else needed
+        self._all_needed = False
+        self._needed = set()
         return MetadataRequest(
-            topics=[MetadataRequestTopic(name=topic) for topic in self._used],
+            topics=[MetadataRequestTopic(name=topic) for topic in self._used if of_all or topic in needed],
             allow_auto_topic_creation=self._creates_topics,
         )
 
@@ -135,7 +153,7 @@ class Metadata:
 
     def failed(self, now: float) -> None:
         """The last request got no answer."""
-        self._update_needed = True
+        self._all_needed = True
         self._back_off(now, fruitless=True)
 
     def _back_off(self, now: float, *, fruitless: bool) -> None:
@@ -161,7 +179,8 @@ class Metadata:
             for broker in response.brokers
         }
         topics: dict[str, TopicMetadata] = {}
-        errors: dict[str, ErrorCode] = {}
+        asked = self._asked
+        errors = {} if asked is None else {name: code for name, code in old.errors.items() if name not in asked}
         self._learnt_meanwhile = []
         response.topics.reverse()
         while response.topics:
@@ -179,7 +198,7 @@ class Metadata:
                 errors[name] = code
                 self.failures[name] = (code, self.failures.get(name, (code, 0))[1] + 1)
                 if code not in FINAL_ERRORS:
-                    self._update_needed = True
+                    self._needed.add(name)
                 # A topic that is briefly missing keeps its partitions: its absence proves nothing.
         self._older = {name: count for name, count in self._older.items() if name in self._used}
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
@@ -193,7 +212,8 @@ class Metadata:
         for answers, learnt_nodes in learnt_meanwhile:
             self.learn_leaders(answers, learnt_nodes)
         self._back_off(now, fruitless=fruitless)
-        self.updated_at = now
+        if asked is None:
+            self.updated_at = now
         self._sought_since = None
         self.version += 1
 
@@ -233,7 +253,7 @@ class Metadata:
                     info = before[index]
                 partitions.append(info)
             if partitions[-1].leader < 0:
-                self._update_needed = True
+                self._needed.add(name)
         same = len(partitions) == len(before) and all(map(operator.is_, partitions, before))
         if known is not None and same and topic_id == known.topic_id:
             return known  # the same object, so that no caller looks for changes
@@ -254,7 +274,7 @@ class Metadata:
             return False
         self._older[name] = self._older.get(name, 0) + 1
         if self._older[name] < BELIEVED_AT_LAST:
-            self._update_needed = True
+            self._needed.add(name)
             return False
         del self._older[name]
         return True

@@ -38,6 +38,12 @@ _NONE: Final = ErrorCode.NONE
 CLOCK_READ_EVERY: Final = 60.0
 """Seconds between readings of the wall clock, which only shows whether records are older than half a day."""
 
+_TOPIC_IS_MISSING: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+)
+
 UNKNOWN_OFFSET: Final = -1
 """The base offset of an appended batch whose place the broker does not know (Kafka's ``INVALID_OFFSET``)."""
 
@@ -243,7 +249,8 @@ class ProduceExchange:
             refused=_refused(answer),
         )
         if code is not _NONE and error_class(code).refresh_metadata:
-            self._client.request_update()
+            # Where a topic is missing, nothing is wrong with the others.
+            self._client.request_update(one.queue.topic if code in _TOPIC_IS_MISSING else None)
 
     def _take_leaders(
         self, drained: list[Drained], answers: list[PartitionAnswer | None], answer: ProduceAnswer

@@ -66,8 +66,15 @@ class ReadySet:
             self.of(queue.leader)[queue] = None
 
     def nodes(self) -> list[int]:
-        """Nodes with partitions to check; may include NO_LEADER."""
+        """Nodes with partitions to check, in the order of their turns; may include NO_LEADER."""
         return [node for node, queues in self._by_node.items() if queues]
+
+    def served(self, node: int) -> None:
+        """The node has had its turn. One without partitions is forgotten until it has some again, so that a wake of the
+        Sender does not walk through all brokers of a cluster."""
+        queues = self._by_node.pop(node, None)
+        if queues:
+            self._by_node[node] = queues
 
     def of(self, node: int) -> ReadyQueues:
         queues = self._by_node.get(node)

@@ -48,7 +48,8 @@ class Dispatcher:
         self._timeout = config.delivery_timeout_ms / 1000
         self._max_request_size = config.max_request_size
         self._keep_order = config.max_in_flight_requests_per_connection == 1
-        self._sending = TimeSlice(accumulator.loop)
+        self.sending = TimeSlice(accumulator.loop)
+        """What one pass may take to send, to all nodes together."""
 
     def send_to(self, node: int, now: float) -> None:
         """Sends what is ready for this node, or has its connection made."""
@@ -67,7 +68,6 @@ class Dispatcher:
         self._note_latency(node, now, can_send=link.can_send(now))
         ready = self._schedule.ready.of(node)
         line = self._lines.of(node)
-        self._sending.begin()
         while ready and link.can_send(now):
             drained = drain(
                 ready,
@@ -86,7 +86,7 @@ class Dispatcher:
             self._exchange.send(link, drained, now)
             if self._lot.memory.records:
                 self._alarm.ring()  # a closed batch takes less than it was charged
-            if self._sending.over():  # other tasks have a turn first
+            if self.sending.over():  # other tasks have a turn first
                 if ready:
                     self._alarm.ring()
                 break

@@ -45,7 +45,7 @@ class MetadataWaits:
         """A record waits in the parking lot, if only for memory."""
         if topic in self._lot.metadata:
             self._client.use_topic(topic)
-            self._client.request_update()
+            self._client.request_update(topic)
 
     async def partitions_for(self, topic: str, least: int = 1) -> list[PartitionInfo]:
         """The topic's partitions, waiting at most max.block.ms for at least this many."""
@@ -64,7 +64,7 @@ class MetadataWaits:
                     len(known.partitions) < least
                 ):
                     if known is not None:
-                        self._client.request_update()
+                        self._client.request_update(topic)
                     if (ended := self._ended()) is not None:
                         raise ended
                     code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
@@ -88,8 +88,8 @@ class MetadataWaits:
         for topic, code in cluster.errors.items():
             if code in FINAL_ERRORS:
                 self._lot.fail_topic(topic, _no_topic(topic, code))
-        if self._lot.metadata:
-            self._client.request_update()
+        for topic in self._lot.metadata:
+            self._client.request_update(topic)
 
     def refused(self, error: AuthenticationException) -> None:
         """Fails the records that wait for metadata; the next record makes the client try again, as in Kafka."""

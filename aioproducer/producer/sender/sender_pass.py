@@ -66,8 +66,16 @@ class SenderPass:
         alarm.up()  # all rings so far are handled below
         if wants_turn:
             alarm.ring()
-        for node in schedule.ready.nodes():
+        self._dispatcher.sending.begin()
+        nodes = schedule.ready.nodes()
+        left = len(nodes)
+        for node in nodes:
             self._dispatcher.send_to(node, now)
+            schedule.ready.served(node)
+            left -= 1
+            if left > 0 and self._dispatcher.sending.over():
+                alarm.ring()  # after a turn of the loop the next pass begins with the nodes that are left
+                break
         self._failures.write(now)
         for when in (schedule.next(), self._completer.next_expiry(), self._failures.next()):
             if when is not None:

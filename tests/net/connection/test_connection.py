@@ -91,7 +91,9 @@ class Transport:
 class Scene:
     """A connection on a test transport, and everything that it reports."""
 
-    def __init__(self, *, request_timeout: float = 30.0, connected: bool = True) -> None:
+    def __init__(
+        self, *, request_timeout: float = 30.0, connected: bool = True, spare_buffers: list[bytearray] | None = None
+    ) -> None:
         self.closings: list[KafkaError] = []
         self.crashes: list[BaseException] = []
         self.bug: Exception | None = None
@@ -109,6 +111,7 @@ class Scene:
             on_throttled=self._throttled,
             on_crash=self.crashes.append,
             metrics=self.metrics.node(0),
+            spare_buffers=[] if spare_buffers is None else spare_buffers,
         )
         self.transport = Transport(self.connection)
         if connected:
@@ -168,6 +171,27 @@ async def test_answers_come_in_order_however_they_are_cut() -> None:
     assert [response.cluster_id for response, _ in results] == ["0", "1", "2"]
     assert scene.connection.answers == 3
     scene.connection.close(NetworkException("the end"))
+
+
+async def test_connections_share_the_buffers_into_which_answers_are_read() -> None:
+    spare: list[bytearray] = []
+    scenes = [Scene(spare_buffers=spare) for _ in range(10)]
+    results: list[Any] = []
+    for scene in scenes:
+        scene.send(results)
+        scene.receive(scene.answer(scene.correlation_ids()[0]))
+        assert len(spare) == 1, "the next connection reads into the same one"
+    begun = scenes[0]
+    begun.send(results)
+    answer = begun.answer(begun.correlation_ids()[1], "begun")
+    begun.receive(answer[:20])
+    assert not spare, "an answer that has begun keeps its buffer"
+    scenes[1].send(results)
+    scenes[1].receive(scenes[1].answer(scenes[1].correlation_ids()[1], "between"))
+    begun.receive(answer[20:])
+    assert [response.cluster_id for response, _ in results[10:]] == ["between", "begun"]
+    for scene in scenes:
+        scene.connection.close(NetworkException("the end"))
 
 
 async def test_requests_and_responses_are_measured() -> None:

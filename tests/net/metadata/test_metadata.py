@@ -60,8 +60,19 @@ def known(*topics: MetadataResponseTopic, **times: Any) -> Metadata:
     return metadata
 
 
+def asked(metadata: Metadata, now: float) -> list[str | None]:
+    """The topics of a request that is made now."""
+    return [one.name for one in metadata.request(now).topics or ()]
+
+
 def leaders(metadata: Metadata, name: str = "t") -> list[int]:
     return [info.leader for info in metadata.cluster.topics[name].partitions]
+
+
+def update_of(metadata: Metadata, one: MetadataResponseTopic, now: float) -> None:
+    """Requests what is needed, which is this topic, and takes the answer in."""
+    assert asked(metadata, now) == [one.name]
+    update(metadata, response(one), now)
 
 
 # When to ask
@@ -174,6 +185,50 @@ def test_every_topic_in_use_is_requested() -> None:
     assert [topic_request.name for topic_request in request.topics or []] == ["t", "u"]
     assert request.allow_auto_topic_creation
     assert not make(creates_topics=False).request(0).allow_auto_topic_creation
+
+
+def test_a_new_topic_is_requested_alone_and_the_others_stay() -> None:
+    metadata = known(topic("t", partition(0, leader=2)), max_idle=1000)
+    metadata.use_topic("u", 1)
+    assert asked(metadata, 1) == ["u"]
+    update(metadata, response(topic("u", partition(0))), 1)
+    assert (leaders(metadata), leaders(metadata, "u")) == ([2], [1])
+    assert metadata.next_update() == 300, "what was not asked for grows old"
+    assert asked(metadata, 300) == ["t", "u"]
+
+
+def test_only_topics_that_are_missing_or_without_a_leader_are_requested_again() -> None:
+    missing, nobody = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partition(0, leader=-1, error=5)
+    metadata = known(topic("t", partition(0)), topic("u", error=missing), topic("v", nobody))
+    assert asked(metadata, 2) == ["u", "v"]
+    update(metadata, response(topic("u", error=missing), topic("v", partition(0))), 2)
+    assert asked(metadata, 5) == ["u"]
+    update(metadata, response(topic("u", partition(0))), 5)
+    assert metadata.next_update() == 300
+    metadata.request_update("v")
+    assert asked(metadata, 10) == ["v"]
+    metadata.request_update("v")
+    metadata.request_update()
+    assert asked(metadata, 15) == ["t", "u", "v"]
+
+
+def test_an_error_stays_until_its_topic_is_requested_again() -> None:
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    metadata = known(topic("t", error=refused))
+    metadata.use_topic("u", 1)
+    update_of(metadata, topic("u", partition(0)), 1)
+    assert metadata.cluster.errors == {"t": refused}
+    metadata.request_update("t")
+    update_of(metadata, topic("t", partition(0)), 5)
+    assert metadata.cluster.errors == {}
+
+
+def test_after_a_failure_all_topics_are_requested() -> None:
+    metadata = known(topic("t", partition(0)))
+    metadata.use_topic("u", 1)
+    assert asked(metadata, 1) == ["u"]
+    metadata.failed(2)
+    assert asked(metadata, 5) == ["t", "u"]
 
 
 def test_a_topic_long_unused_is_forgotten() -> None:
@@ -351,12 +406,13 @@ def test_topics_with_errors_that_may_pass_are_requested_again(code: ErrorCode) -
 
 @pytest.mark.parametrize("code", sorted(FINAL_ERRORS))
 def test_a_topic_refused_for_good_is_requested_only_with_the_others(code: ErrorCode) -> None:
-    metadata = known(topic("t", partition(0)))
+    metadata = known(topic("t", partition(0)), max_idle=1000)
     metadata.use_topic("u", 0)
     metadata.request(1)
     update(metadata, response(topic("t", partition(0)), topic("u", error=code)), 1)
     assert metadata.cluster.errors["u"] is code
-    assert metadata.next_update() == 301
+    assert metadata.next_update() == 300
+    assert asked(metadata, 300) == ["t", "u"]
 
 
 def test_a_topic_that_gets_its_id_stays_the_same() -> None:

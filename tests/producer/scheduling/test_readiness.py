@@ -133,6 +133,12 @@ class ReadySetMachine(RuleBasedStateMachine):
             queue.ready = False
             assert self.expected[node].pop(0) is queue
 
+    @rule(node=st.sampled_from([NO_LEADER, 0, 1, 2]))
+    def serve(self, node: int) -> None:
+        others = [other for other in self.ready.nodes() if other != node]
+        self.ready.served(node)
+        assert self.ready.nodes() == others + ([node] if self.expected[node] else [])
+
     @rule(node=st.sampled_from([NO_LEADER, 0, 1, 2]), due=st.sets(st.integers(0, 4)))
     def look_for_work(self, node: int, due: set[int]) -> None:
         for queue in self.queues:

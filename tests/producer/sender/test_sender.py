@@ -20,11 +20,14 @@ from aioproducer.errors import (
     UnsupportedVersionException,
 )
 from aioproducer.errors.error_code import ErrorCode
+from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
 from aioproducer.records.record_batch import read_batches
+from aioproducer.timing.time_slice import TimeSlice
+from tests.support.compiled import interpreted_only
 from tests.support.inside import parts_of, sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
@@ -283,6 +286,31 @@ async def test_every_broker_is_found_from_one() -> None:
         async with make_producer(cluster.bootstrap_servers.split(",")[1]) as producer:
             await wait_all([producer.send("t", b"v", partition=partition) for partition in range(3)])
         assert [broker.count(ApiKey.PRODUCE) for broker in cluster.brokers] == [1, 1, 1]
+
+
+@interpreted_only
+async def test_a_pass_of_the_sender_leaves_to_the_next_the_nodes_that_it_has_no_time_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with ScriptedCluster(3) as cluster:
+        cluster.create_topic("t", assignments=[[0], [1], [2]])
+        async with make_producer(cluster.bootstrap_servers, linger_ms=1000) as producer:
+            await wait_all([producer.send("t", b"first", partition=partition) for partition in range(3)])
+            sender_pass = parts_of(producer).sender_pass
+            served: list[int] = []
+            send_to = Dispatcher.send_to
+
+            def noting(self: Dispatcher, node: int, now: float) -> None:
+                served.append(sender_pass.count)
+                send_to(self, node, now)
+
+            monkeypatch.setattr(Dispatcher, "send_to", noting)
+            monkeypatch.setattr(TimeSlice, "over", lambda self: True)
+            deliveries = [producer.send("t", b"next", partition=partition) for partition in range(3)]
+            await producer.flush()
+            assert all(delivery.exception() is None for delivery in deliveries)
+            assert len(served) == len(set(served)) >= 3, "one node in each pass"
+        assert [broker.count(ApiKey.PRODUCE) for broker in cluster.brokers] == [2, 2, 2]
 
 
 async def test_bootstrap_servers_are_asked_again_when_no_known_broker_is_left() -> None:
