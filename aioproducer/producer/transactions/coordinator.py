@@ -12,6 +12,7 @@ from aioproducer.errors import KafkaError, error_for, with_advice
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.coordinators import GROUP, TRANSACTION, Coordinators
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.transactions.consequences import (
     PARTS,
@@ -31,6 +32,17 @@ from aioproducer.timing.backoff import ExponentialBackoff
 R = TypeVar("R", bound=Response)
 
 FIRST_INIT_WITH_IDENTITY = 3
+INIT_WITH_TWO_PHASE_COMMIT = 6
+"""Unstable in Kafka 4.3.1: a broker offers it only with its own ``unstable.api.versions.enable=true``."""
+
+_TWO_PHASE_ADVICE = {
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "for transaction.two.phase.commit.enable=true the broker's config "
+    "of the same name must be true, and the principal needs the operation TWO_PHASE_COMMIT on the transactional.id",
+    ErrorCode.UNSUPPORTED_VERSION: "transaction.two.phase.commit.enable=true needs a broker with InitProducerId 6, "
+    "which Kafka 4.3.1 has with unstable.api.versions.enable=true; and Kafka up to 4.3.1 keeps no prepared transaction "
+    "(keep_prepared_txn)",
+}
+"""What these errors of InitProducerId mean with two-phase commit (KIP-939)."""
 
 BUSY_BACKOFF = 0.02
 """The back-off, in seconds, while the coordinator still completes the last transaction."""
@@ -100,18 +112,28 @@ class TransactionCoordinator:
         assert self._ids.current is not None
         return self._ids.current
 
-    async def take_identity(self) -> None:
-        """InitProducerId: the first time for an id, later for the next epoch of the one we have (KIP-360)."""
+    async def take_identity(self, *, keep_prepared_txn: bool = False) -> PreparedTxnState:
+        """InitProducerId: the first time for an id, later for the next epoch of the one we have (KIP-360).
+
+        Returns the transaction that is open and was kept, if that was asked for (KIP-939).
+        """
         mine = self._ids.current
         if mine is None or not self._client.speaks(self._node(), ApiKey.INIT_PRODUCER_ID, FIRST_INIT_WITH_IDENTITY):
             mine = ProducerIdAndEpoch(-1, -1)  # a broker before 2.5 assigns the next epoch without a check
         response = await self.ask(
-            InitProducerIdRequest(self.transactional_id, self._config.transaction_timeout_ms, *mine),
+            InitProducerIdRequest(
+                self.transactional_id,
+                self._config.transaction_timeout_ms,
+                *mine,
+                self._config.transaction_two_phase_commit_enable,
+                keep_prepared_txn,
+            ),
             InitProducerIdResponse,
             lambda response: [response.error_code],
         )
         self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
         self.follow_feature()
+        return PreparedTxnState(response.ongoing_txn_producer_id, response.ongoing_txn_producer_epoch)
 
     def follow_feature(self) -> bool:
         """Switches to the protocol that the cluster has finalized; returns whether that needs another epoch."""
@@ -137,6 +159,8 @@ class TransactionCoordinator:
         api = request.API_KEY
         coordinator = self._mine if group is None else (GROUP, group)
         at_most = self.protocol.newest(api)
+        if self._is_init_of_two_phases(api):
+            at_most = INIT_WITH_TWO_PHASE_COMMIT
         failures = 0
         while True:
             try:
@@ -147,7 +171,8 @@ class TransactionCoordinator:
                     self.last_error = None
                     return response
                 raise error_for(code, self._message(api, code))
-            except KafkaError as error:
+            except KafkaError as failed:
+                error = self._explained(api, failed)
                 self.last_error = error
                 self.may_know |= api in PARTS and may_be_done(api, error)
                 final = self._final(api, error)
@@ -160,6 +185,17 @@ class TransactionCoordinator:
                 if error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not self.knows:
                     wait = min(wait, BUSY_BACKOFF)
             await asyncio.sleep(wait)
+
+    def _is_init_of_two_phases(self, api: ApiKey) -> bool:
+        return api is ApiKey.INIT_PRODUCER_ID and self._config.transaction_two_phase_commit_enable
+
+    def _explained(self, api: ApiKey, error: KafkaError) -> KafkaError:
+        """The error, with what it means for two-phase commit."""
+        if error.code not in _TWO_PHASE_ADVICE or not self._is_init_of_two_phases(api):
+            return error
+        explained = error_for(error.code, f"{error}; {_TWO_PHASE_ADVICE[error.code]}")
+        explained.__cause__ = error
+        return explained
 
     def _message(self, api: ApiKey, code: int) -> str:
         # Coordinators before 2.7 use one code for both.
