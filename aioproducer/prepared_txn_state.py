@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.errors.printable import printable
 
+_SHOWN = 50
+"""Characters of a text that is none, in the error."""
+
 _WRITTEN = re.compile(r"([0-9]{1,19}):([0-9]{1,5})")
 
 
@@ -30,7 +33,7 @@ class PreparedTxnState:
         found = _WRITTEN.fullmatch(text)
         if found is None or int(found[1]) >= 2**63 or int(found[2]) >= 2**15:
             raise IllegalArgumentException(
-                f"{printable(text)!r} is not a prepared transaction's state: it must be 'producerId:epoch', or empty"
+                f"{printable(text[:_SHOWN])!r} is no transaction's state: it must be 'producerId:epoch', or empty"
             )
         return cls(int(found[1]), int(found[2]))
 

@@ -23,6 +23,7 @@ from aioproducer.producer.transactions.consequences import (
     worst,
 )
 from aioproducer.producer.transactions.protocol import TransactionProtocol
+from aioproducer.producer.transactions.two_phases import INIT_PRODUCER_ID_VERSION, explained, is_of_two_phases
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -32,18 +33,6 @@ from aioproducer.timing.backoff import ExponentialBackoff
 R = TypeVar("R", bound=Response)
 
 FIRST_INIT_WITH_IDENTITY = 3
-INIT_WITH_TWO_PHASE_COMMIT = 6
-"""Unstable in Kafka 4.3.1: a broker offers it only with its own ``unstable.api.versions.enable=true``."""
-
-_TWO_PHASE_ADVICE = {
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "for transaction.two.phase.commit.enable=true the broker's config "
-    "of the same name must be true, and the principal needs the operation TWO_PHASE_COMMIT on the transactional.id",
-    ErrorCode.UNSUPPORTED_VERSION: "transaction.two.phase.commit.enable=true needs a broker with InitProducerId 6, "
-    "which Kafka 4.3.1 has with unstable.api.versions.enable=true; and Kafka up to 4.3.1 keeps no prepared transaction "
-    "(keep_prepared_txn)",
-}
-"""What these errors of InitProducerId mean with two-phase commit (KIP-939)."""
-
 BUSY_BACKOFF = 0.02
 """The back-off, in seconds, while the coordinator still completes the last transaction."""
 
@@ -158,9 +147,7 @@ class TransactionCoordinator:
         """
         api = request.API_KEY
         coordinator = self._mine if group is None else (GROUP, group)
-        at_most = self.protocol.newest(api)
-        if self._is_init_of_two_phases(api):
-            at_most = INIT_WITH_TWO_PHASE_COMMIT
+        at_most = INIT_PRODUCER_ID_VERSION if is_of_two_phases(request) else self.protocol.newest(api)
         failures = 0
         while True:
             try:
@@ -172,7 +159,7 @@ class TransactionCoordinator:
                     return response
                 raise error_for(code, self._message(api, code))
             except KafkaError as failed:
-                error = self._explained(api, failed)
+                error = explained(request, failed)
                 self.last_error = error
                 self.may_know |= api in PARTS and may_be_done(api, error)
                 final = self._final(api, error)
@@ -185,17 +172,6 @@ class TransactionCoordinator:
                 if error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not self.knows:
                     wait = min(wait, BUSY_BACKOFF)
             await asyncio.sleep(wait)
-
-    def _is_init_of_two_phases(self, api: ApiKey) -> bool:
-        return api is ApiKey.INIT_PRODUCER_ID and self._config.transaction_two_phase_commit_enable
-
-    def _explained(self, api: ApiKey, error: KafkaError) -> KafkaError:
-        """The error, with what it means for two-phase commit."""
-        if error.code not in _TWO_PHASE_ADVICE or not self._is_init_of_two_phases(api):
-            return error
-        explained = error_for(error.code, f"{error}; {_TWO_PHASE_ADVICE[error.code]}")
-        explained.__cause__ = error
-        return explained
 
     def _message(self, api: ApiKey, code: int) -> str:
         # Coordinators before 2.7 use one code for both.

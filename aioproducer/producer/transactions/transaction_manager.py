@@ -297,7 +297,7 @@ class TransactionManager:
                 self.may_be_committed = False
         self.status.error = None
         self._prepared = PreparedTxnState()
-        if self._coordinator.follow_feature() or self._ids.in_doubt:
+        if self._coordinator.follow_feature() or self._ids.in_doubt or self._needs_another_epoch():
             try:
                 await self._coordinator.take_identity()
             except KafkaError as error:
@@ -305,6 +305,10 @@ class TransactionManager:
                 log.warning("%r has no epoch for another transaction: %s", self.status.transactional_id, error)
                 return
         self.status.become(S.READY)
+
+    def _needs_another_epoch(self) -> bool:
+        """With the first protocol transactions have the same epoch, and the state of a prepared one must be its own."""
+        return self.status.two_phases and not self._coordinator.protocol.second
 
     def _joined(self, queues: Iterable[PartitionQueue]) -> None:
         """The partitions have joined the transaction."""
