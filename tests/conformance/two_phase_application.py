@@ -107,7 +107,9 @@ class Application:
         await producer.begin_transaction()
         self.crash("begun")
         for part in range(100):
-            await producer.enqueue(TOPIC, b"%d %s %d" % (number, attempt.encode(), part), partition=part % PARTITIONS)
+            _ = await producer.enqueue(
+                TOPIC, b"%d %s %d" % (number, attempt.encode(), part), partition=part % PARTITIONS
+            )
         self.crash("sent")
         state = await producer.prepare_transaction()
         self.crash("prepared")

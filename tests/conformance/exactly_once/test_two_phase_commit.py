@@ -52,7 +52,7 @@ async def prepared(kafka: ApacheKafka, topic: str) -> AsyncIterator[tuple[KafkaP
     async with two_phases(kafka, topic) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
-        await producer.enqueue(topic, b"a")
+        _ = await producer.enqueue(topic, b"a")
         yield producer, await producer.prepare_transaction()
 
 
@@ -63,7 +63,7 @@ class TestKafka431:
         async with prepared(kafka, topic) as (producer, state):
             assert await producer.complete_transaction(state if same else PreparedTxnState()) is same
             async with producer.transaction():
-                await producer.enqueue(topic, b"b")
+                _ = await producer.enqueue(topic, b"b")
         await assert_committed(kafka, topic, 1, {0: [b"a", b"b"] if same else [b"b"]})
 
     async def test_it_has_no_time_out_and_survives_its_producer(self, kafka_of_two_phases: ApacheKafka) -> None:

@@ -237,7 +237,7 @@ async def test_a_block_that_prepared_commits_or_leaves_the_decision(raised: type
             async with two_phases(cluster) as producer:
                 await producer.init_transactions()
                 async with producer.transaction():
-                    await producer.enqueue("t", b"a", partition=0)
+                    _ = await producer.enqueue("t", b"a", partition=0)
                     await producer.prepare_transaction()
                     if raised is not None:
                         raise raised()
