@@ -9,7 +9,7 @@
 
 Public, besides the names here:
 
-errors, types, acls, serializers, partitioners, record_metadata, config_types
+errors, types, acls, serializers, partitioners, record_metadata, prepared_txn_state, config_types
                   what calls take, return and raise
 sync              the producer for threads
 admin, reader     topics and configs; one partition, read
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from aioproducer.errors import DeliveryError, KafkaError, Outcome
     from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
     from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
+    from aioproducer.prepared_txn_state import PreparedTxnState
     from aioproducer.producer.bulk.result import BulkResult, OffsetRange
     from aioproducer.producer.delivery.delivery import Delivery
     from aioproducer.producer.delivery.wait_all import wait_all
@@ -82,6 +83,7 @@ __all__ = [
     "Outcome",
     "PartitionInfo",
     "Partitioner",
+    "PreparedTxnState",
     "ProducerConfigs",
     "ProducerInterceptor",
     "ProducerRecord",
@@ -122,6 +124,7 @@ _HOMES = {
     "Outcome": "aioproducer.errors",
     "PartitionInfo": "aioproducer.types",
     "Partitioner": "aioproducer.partitioners",
+    "PreparedTxnState": "aioproducer.prepared_txn_state",
     "ProducerConfigs": "aioproducer.config_types",
     "ProducerInterceptor": "aioproducer.producer.hooks.interceptors",
     "ProducerRecord": "aioproducer.types",

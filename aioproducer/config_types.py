@@ -505,6 +505,13 @@ class ProducerOptions(ClientOptions, total=False):
     ``transaction.timeout.ms``: milliseconds. Default: 60000.
     """
 
+    transaction_two_phase_commit_enable: bool
+    """Transactions take part in a two-phase commit (KIP-939): the coordinator never aborts them for their age. Not
+    together with transaction.timeout.ms. The broker must allow it.
+
+    ``transaction.two.phase.commit.enable``. Default: false.
+    """
+
     transaction_group_window_ms: int
     """How long a transaction of units stays open for more of them before it is committed. With 0, units share a commit
     if they end in the same turn of the event loop, or while the commit before is under way.

@@ -117,10 +117,6 @@ ABSENT = (
         {("producer-metrics", "successful-authentication-no-reauth-total")},
         "brokers count it, for clients before Kafka 2.2",
     ),
-    (
-        {("producer-metrics", "txn-prepare-time-ns-total")},
-        "there is no two-phase commit (KIP-939)",
-    ),
     ({("app-info", "version"), ("app-info", "commit-id")}, "they are text, not figures"),
 )
 """Kafka's metrics that do not exist here, and why."""

@@ -152,6 +152,8 @@ class KafkaApis:
         self._versions = {key: api.versions for key, api in APIS.items()}
         for key, version in (newest or {}).items():
             self._lower(key, version)
+        if not context.config.unstable_api_versions_enable:
+            self._lower(ApiKey.INIT_PRODUCER_ID, init_producer_id.NEWEST_STABLE)
         if context.old:
             self._lower(ApiKey.PRODUCE, produce.NEWEST_BEFORE_KIP_1269)
         self._api_versions = api_versions.ApiVersionsHandler(self._versions, context.transaction_version)

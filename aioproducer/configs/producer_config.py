@@ -103,6 +103,13 @@ class ProducerConfig(ClientConfig):
     transaction_timeout_ms: int = key(
         Type.INT, 60000, ANY, "A transaction that has not ended after this long is aborted by its coordinator."
     )
+    transaction_two_phase_commit_enable: bool = key(
+        Type.BOOLEAN,
+        False,
+        ANY,
+        "Transactions take part in a two-phase commit (KIP-939): the coordinator never aborts them for their age. Not "
+        "together with transaction.timeout.ms. The broker must allow it.",
+    )
     transaction_group_window_ms: int = key(
         Type.LONG,
         0,
@@ -288,6 +295,13 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     elif "pipeline" not in explicit:
         config = dataclasses.replace(config, pipeline="fixed")
     config = _with_idempotence(config, explicit)
+    if config.transaction_two_phase_commit_enable and "transaction_timeout_ms" in explicit:
+        raise ConfigException(
+            "transaction.timeout.ms is given, and with transaction.two.phase.commit.enable=true transactions have no "
+            "time-out: leave out one of the two",
+            name="transaction.timeout.ms",
+            value=config.transaction_timeout_ms,
+        )
     config = _with_delivery_timeout(config, explicit)
     if "client_id" in explicit:
         return config

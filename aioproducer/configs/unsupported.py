@@ -39,7 +39,4 @@ BY_CLIENTS: Final[Mapping[str, str]] = {
 
 BY_READERS: Final[Mapping[str, str]] = {**BY_CLIENTS, "client.rack": "a reader always asks the leader"}
 
-BY_PRODUCERS: Final[Mapping[str, str]] = {
-    **BY_ALL,
-    "transaction.two.phase.commit.enable": "two-phase commit (KIP-939) is not there yet",
-}
+BY_PRODUCERS: Final[Mapping[str, str]] = BY_ALL

@@ -24,6 +24,7 @@ TRANSACTIONAL_CALLS = {
     "init": "init_transactions",
     "begin": "begin_transaction",
     "send-offsets": "send_offsets_to_transaction",
+    "prepare": "prepare_transaction",
     "commit": "commit_transaction",
     "abort": "abort_transaction",
 }

@@ -21,6 +21,7 @@ from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.admission.enqueuing import Enqueuing
 from aioproducer.producer.admission.record_entry import after_a_turn, refuse
@@ -357,12 +358,17 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     # Transactions (KIP-98); docs/transactions.md has the promises
 
-    async def init_transactions(self) -> None:
+    async def init_transactions(self, *, keep_prepared_txn: bool = False) -> PreparedTxnState:
         """Takes over the transactional.id: a producer that had it before is fenced, and its open transaction aborted.
 
         Call it once, before the first transaction. TimeoutException after max.block.ms: calling again waits on.
+
+        With ``keep_prepared_txn`` (KIP-939) the open transaction stays, and its state is returned: end it by
+        ``complete_transaction``, ``commit_transaction`` or ``abort_transaction``. The state is false if there is none.
+        Needs transaction.two.phase.commit.enable=true (InvalidTxnStateException), and a broker that can keep it
+        (UnsupportedVersionException: Kafka up to 4.3.1 cannot).
         """
-        await self._transactional("init_transactions()").init()
+        return await self._transactional("init_transactions()").init(keep_prepared_txn=keep_prepared_txn)
 
     async def begin_transaction(self) -> None:
         """Begins a transaction: it includes all records from now on. Sends nothing to a broker.
@@ -384,6 +390,27 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         """
         metadata = ConsumerGroupMetadata(group) if isinstance(group, str) else group
         await self._transactional("send_offsets_to_transaction()").send_offsets(offsets, metadata)
+
+    async def prepare_transaction(self) -> PreparedTxnState:
+        """Delivers every record of the transaction, which then stays as it is until it is ended: the first phase of a
+        two-phase commit (KIP-939), whose decision is made elsewhere.
+
+        Store the state that is returned together with the decision, and call ``complete_transaction`` with what is
+        stored. Until the transaction has ended, also across restarts, committed readers wait for it. ``close`` leaves
+        it as it is.
+
+        InvalidTxnStateException without transaction.two.phase.commit.enable=true. Other errors, time-outs and
+        cancellation as with :meth:`commit_transaction`.
+        """
+        return await self._transactional("prepare_transaction()").prepare()
+
+    async def complete_transaction(self, state: PreparedTxnState) -> bool:
+        """Commits the prepared transaction if ``state`` is its state, and aborts it otherwise (KIP-939).
+
+        Returns whether it was committed. InvalidTxnStateException if no transaction is prepared. Other errors,
+        time-outs and cancellation as with :meth:`commit_transaction`.
+        """
+        return await self._transactional("complete_transaction()").complete(state)
 
     async def commit_transaction(self) -> None:
         """Delivers every record of the transaction, and commits it.

@@ -16,6 +16,7 @@ from aioproducer.configs.producer_config import ProducerConfig, with_serializers
 from aioproducer.configs.properties import read_properties
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.accumulator.record_accumulator import as_bytes, check_headers
 from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.bulk.result import BulkResult
@@ -317,9 +318,10 @@ class KafkaProducer(Generic[K, V]):
 
     # Transactions
 
-    def init_transactions(self) -> None:
-        """Takes over the transactional.id: a producer that had it before is fenced, and its transaction aborted."""
-        self._call(self._producer.init_transactions)
+    def init_transactions(self, *, keep_prepared_txn: bool = False) -> PreparedTxnState:
+        """Takes over the transactional.id: a producer that had it before is fenced, and its transaction aborted, or
+        kept with ``keep_prepared_txn``: then its state is returned (KIP-939)."""
+        return self._call(self._producer.init_transactions, keep_prepared_txn=keep_prepared_txn)
 
     def begin_transaction(self) -> None:
         """Begins a transaction: it includes the records of all threads from now on."""
@@ -332,6 +334,15 @@ class KafkaProducer(Generic[K, V]):
     ) -> None:
         """Makes a group's offsets (of the next records to read) part of the transaction."""
         self._call(self._producer.send_offsets_to_transaction, offsets, group)
+
+    def prepare_transaction(self) -> PreparedTxnState:
+        """Delivers every record of the transaction, which then stays as it is until it is ended (KIP-939)."""
+        return self._call(self._producer.prepare_transaction)
+
+    def complete_transaction(self, state: PreparedTxnState) -> bool:
+        """Commits the prepared transaction if ``state`` is its state, and aborts it otherwise; returns whether it was
+        committed."""
+        return self._call(self._producer.complete_transaction, state)
 
     def commit_transaction(self) -> None:
         """Delivers every record of the transaction, and commits it."""

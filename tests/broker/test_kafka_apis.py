@@ -52,7 +52,7 @@ from .raw_clients.raw_client import Connect, RawClient
 
 
 def make_context() -> BrokerContext:
-    return EmbeddedCluster()._context(0)
+    return EmbeddedCluster(configs={"unstable.api.versions.enable": True})._context(0)
 
 
 @pytest.fixture

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome, RecordMetadata, TopicPartition, wait_all
+from aioproducer import (
+    Delivery,
+    DeliveryError,
+    KafkaProducer,
+    Outcome,
+    PreparedTxnState,
+    RecordMetadata,
+    TopicPartition,
+    wait_all,
+)
 from aioproducer.producer.producer import core_of
 from tests.support.cancelling import WAYS, WAYS_AND_LOOPS, How, Run, Strike, everywhere
 from tests.support.producing import all_memory_free, make_producer
@@ -282,6 +291,42 @@ def test_transactional_calls(how: How, run: Run, protocol: int, call: str) -> No
 
 @WAYS
 @PROTOCOLS
+@pytest.mark.parametrize("call", ["prepare", "complete", "complete another"])
+def test_two_phase_commit(how: How, run: Run, protocol: int, call: str) -> None:
+    configs = {"transaction.two.phase.commit.enable": True, "unstable.api.versions.enable": True}
+
+    async def scenario(strike: Strike) -> None:
+        async with ScriptedCluster(transaction_version=protocol, configs=configs) as cluster:
+            cluster.create_topic("t", 3)
+            async with make_producer(
+                cluster.bootstrap_servers, transactional_id="x", transaction_two_phase_commit_enable=True
+            ) as producer:
+                await producer.init_transactions()
+                await producer.begin_transaction()
+                _ = producer.send("t", b"in", partition=0)
+                if call == "prepare":
+                    await strike(producer.prepare_transaction())
+                    if not strike.cancelled:
+                        await producer.commit_transaction()
+                    else:
+                        assert await producer.complete_transaction(await producer.prepare_transaction())
+                else:
+                    state = await producer.prepare_transaction()
+                    given = state if call == "complete" else PreparedTxnState()
+                    await strike(producer.complete_transaction(given))
+                    if strike.cancelled:
+                        assert await producer.complete_transaction(given) is (given == state)
+                assert committed(cluster).count(b"in") == (call != "complete another")
+                async with producer.transaction():
+                    await producer.send("t", b"next", partition=2)
+                assert committed(cluster).count(b"next") == 1
+                assert all_stable(cluster)
+
+    assert everywhere(how, scenario, run) > 0
+
+
+@WAYS
+@PROTOCOLS
 def test_begin_transaction(how: How, run: Run, protocol: int) -> None:
     """It waits for an abort whose caller was cancelled; cancelled itself, it has begun nothing."""
 
@@ -319,7 +364,8 @@ def test_no_coroutine_is_left_out() -> None:
     }
     blocks = {"start", "close", "init_transactions", "begin_transaction", "transaction"}
     within_transactions = {"send_offsets_to_transaction", "commit_transaction", "abort_transaction"}
-    assert found == {*CALLS, *LONG, *blocks, *within_transactions}
+    two_phases = {"prepare_transaction", "complete_transaction"}
+    assert found == {*CALLS, *LONG, *blocks, *within_transactions, *two_phases}
 
 
 @WAYS

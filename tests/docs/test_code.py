@@ -100,6 +100,7 @@ class Reading:
         self.names.update(self._at_hand)
         code = block.replace("localhost:9092", self._servers).replace("=…", f"={self._servers!r}")
         code = code.replace("://:9092", "://:0").replace("://:9292", "://:0")  # listeners
+        code = code.replace("orders.db", ":memory:")
         compiled = compile(code, "block", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         if compiled.co_flags & inspect.CO_COROUTINE:
             await eval(compiled, self.names)
@@ -115,7 +116,8 @@ async def test_the_code_of_a_document_runs(document: str) -> None:
     if document in ("docs/transactions.md", "docs/units.md"):
         config["transactional_id"] = "a reader's"
     nodes = 2 if document == "docs/metrics.md" else 1  # that page uses node 1, others have one node
-    async with EmbeddedCluster(nodes) as cluster:
+    configs = ("transaction.two.phase.commit.enable", "unstable.api.versions.enable")
+    async with EmbeddedCluster(nodes, configs=dict.fromkeys(configs, True)) as cluster:
         cluster.create_topic("orders", assignments=[(nodes - 1,)])
         cluster.create_topic("in")
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:

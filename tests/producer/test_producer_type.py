@@ -8,7 +8,7 @@ from unittest.mock import create_autospec, patch
 
 import pytest
 
-from aioproducer import KafkaProducer
+from aioproducer import KafkaProducer, PreparedTxnState
 from aioproducer.errors import IllegalStateException
 from aioproducer.testing import MockProducer
 from tests.support.producing import make_producer
@@ -24,6 +24,8 @@ AWAITED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "init_transactions": ((), {}),
     "begin_transaction": ((), {}),
     "send_offsets_to_transaction": (({}, "group"), {}),
+    "prepare_transaction": ((), {}),
+    "complete_transaction": ((PreparedTxnState(1, 2),), {}),
     "commit_transaction": ((), {}),
     "abort_transaction": ((), {}),
     "flush": ((), {}),

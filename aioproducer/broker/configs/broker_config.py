@@ -166,6 +166,19 @@ class BrokerConfig:
     transaction_max_timeout_ms: int = key(
         Type.INT, 900000, at_least(1), "Longest transaction.timeout.ms that a producer may ask for."
     )
+    transaction_two_phase_commit_enable: bool = key(
+        Type.BOOLEAN,
+        False,
+        ANY,
+        "Whether transactions may take part in a two-phase commit, and never time out (KIP-939); see "
+        "unstable.api.versions.enable.",
+    )
+    unstable_api_versions_enable: bool = key(
+        Type.BOOLEAN,
+        False,
+        ANY,
+        "Whether versions of APIs are offered that Kafka calls unstable: InitProducerId 6, for two-phase commits.",
+    )
     max_incremental_fetch_session_cache_slots: int = key(
         Type.INT,
         1000,

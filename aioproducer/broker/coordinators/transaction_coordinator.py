@@ -23,7 +23,7 @@ from aioproducer.broker.log.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER
 from aioproducer.broker.requests.slices import Slices
 from aioproducer.broker.state.cluster_journal import IN_MEMORY, ClusterJournal, Decision
 from aioproducer.broker.state.cluster_state import ClusterState
-from aioproducer.broker.state.transaction_metadata import COMPLETE, TransactionMetadata, TransactionState
+from aioproducer.broker.state.transaction_metadata import COMPLETE, NEVER_MS, TransactionMetadata, TransactionState
 from aioproducer.errors import (
     ConcurrentTransactionsException,
     InvalidPidMappingException,
@@ -32,6 +32,7 @@ from aioproducer.errors import (
     InvalidTxnTimeoutException,
     KafkaStorageException,
     ProducerFencedException,
+    TransactionalIdAuthorizationException,
 )
 from aioproducer.timing.clock import Clock
 
@@ -81,18 +82,38 @@ class TransactionCoordinator:
         self._timers.close()
         self._closed = True
 
-    def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
-        """The id and epoch to continue with; the previous owner of the transactional id is fenced.
+    def init_producer_id(
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: Identity,
+        *,
+        two_phases: bool = False,
+        keep: bool = False,
+    ) -> tuple[Identity, Identity]:
+        """The id and epoch to continue with, and those of an open transaction that is kept; the previous owner of the
+        transactional id is fenced.
 
         An open transaction is aborted under the next epoch, which no producer gets, and
         :class:`ConcurrentTransactionsException` is raised: the producer retries, and gets the epoch after that.
         ``expected`` is the producer's current identity (KIP-360), or ``(-1, -1)``. As in Kafka, its epoch is checked
         only if no transaction is open.
+
+        With ``two_phases`` (KIP-939) transactions never time out, and with ``keep`` as well an open one is kept: the
+        new owner can end it, and nothing else.
         """
         if not transactional_id:
             raise InvalidRequestException("the transactional id is empty")
+        if two_phases and not self._state.config.transaction_two_phase_commit_enable:
+            raise TransactionalIdAuthorizationException(
+                "transaction.two.phase.commit.enable is false: no transaction takes part in a two-phase commit"
+            )
+        if keep and not two_phases:
+            raise InvalidRequestException("only transactions that take part in a two-phase commit are kept")
         longest = self._state.config.transaction_max_timeout_ms
-        if not 0 < timeout_ms <= longest:
+        if two_phases:
+            timeout_ms = NEVER_MS
+        elif not 0 < timeout_ms <= longest:
             raise InvalidTxnTimeoutException(
                 f"transaction.timeout.ms is {timeout_ms}; it must be from 1 to transaction.max.timeout.ms={longest}"
             )
@@ -104,7 +125,8 @@ class TransactionCoordinator:
         if is_checked and not metadata.had_id(expected):
             raise self._moved_on(metadata, expected)
         self._check_finished(metadata)
-        if metadata.state is TransactionState.ONGOING:
+        is_kept = keep and metadata.state is TransactionState.ONGOING
+        if metadata.state is TransactionState.ONGOING and not is_kept:
             self._abort_fenced(metadata)
             raise ConcurrentTransactionsException(f"the open transaction of {transactional_id!r} was aborted first")
         if not is_checked or expected == metadata.identity:
@@ -114,10 +136,13 @@ class TransactionCoordinator:
         elif expected != metadata.previous:  # that one means a retry after a lost answer
             raise self._moved_on(metadata, expected)
         metadata.timeout_ms = timeout_ms
-        metadata.become(TransactionState.EMPTY)
-        metadata.started_ms = -1
+        if is_kept:
+            self._timers.stop(transactional_id)
+        else:
+            metadata.become(TransactionState.EMPTY)
+            metadata.started_ms = -1
         self._changed(metadata)
-        return metadata.identity
+        return metadata.identity, metadata.begun_as if is_kept else NOBODY
 
     def add_partitions(self, transactional_id: str, identity: Identity, partitions: Iterable[tuple[str, int]]) -> None:
         """Adds partitions to the transaction; begins one if there is none."""
@@ -165,7 +190,8 @@ class TransactionCoordinator:
         if metadata.state is TransactionState.ONGOING:
             if bump:
                 self._bump(metadata)
-            self._end(metadata, (identity[0], identity[1] + bump), committed=committed)
+            producer_id, producer_epoch = metadata.begun_as
+            self._end(metadata, (producer_id, producer_epoch + bump), committed=committed)
             return metadata.identity
         if bump and not committed:
             self._bump(metadata)  # nothing was written, and late records must not be accepted
@@ -210,13 +236,13 @@ class TransactionCoordinator:
         """Begins a transaction unless one is open. Returns whether it did."""
         if metadata.state is TransactionState.ONGOING:
             return False
-        metadata.become(TransactionState.ONGOING)
-        metadata.started_ms = self._clock.time_ms()
+        metadata.begin(self._clock.time_ms())
         self._start_timer(metadata, metadata.timeout_ms)
         return True
 
     def _start_timer(self, metadata: TransactionMetadata, left_ms: int) -> None:
-        self._timers.start(metadata.transactional_id, left_ms, partial(self._timed_out, metadata))
+        if metadata.times_out:
+            self._timers.start(metadata.transactional_id, left_ms, partial(self._timed_out, metadata))
 
     def _timed_out(self, metadata: TransactionMetadata) -> None:
         log.info(
@@ -230,9 +256,9 @@ class TransactionCoordinator:
     def _abort_fenced(self, metadata: TransactionMetadata) -> None:
         """Aborts the open transaction and fences its producer. In the second protocol that producer may still abort:
         this is answered like a retry, and the producer continues."""
-        marked = metadata.producer_id, metadata.producer_epoch + 1
+        producer_id, producer_epoch = metadata.begun_as
         self._bump(metadata)
-        self._end(metadata, marked, committed=False)
+        self._end(metadata, (producer_id, producer_epoch + 1), committed=False)
 
     def _changed(self, metadata: TransactionMetadata) -> None:
         metadata.changed_ms = self._clock.time_ms()
@@ -334,6 +360,8 @@ class TransactionCoordinator:
         metadata = self._known(transactional_id)
         self._check(metadata, identity)
         self._check_finished(metadata)
+        if metadata.is_kept:
+            raise InvalidTxnStateException(f"the transaction of {transactional_id!r} was kept, and can only be ended")
         return metadata
 
     def _known(self, transactional_id: str) -> TransactionMetadata:

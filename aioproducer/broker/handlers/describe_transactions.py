@@ -55,7 +55,7 @@ def _describe(context: BrokerContext, access: Access, transactional_id: str) -> 
     described.transaction_state = metadata.state.value
     described.transaction_timeout_ms = metadata.timeout_ms
     described.transaction_start_time_ms = metadata.started_ms
-    described.producer_id, described.producer_epoch = metadata.identity
+    described.producer_id, described.producer_epoch = metadata.described_as
     topics: dict[str, list[int]] = {}
     for count, (topic, partition) in enumerate(tuple(metadata.partitions), start=1):
         if access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic, asked_for=False):

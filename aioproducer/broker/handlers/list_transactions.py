@@ -42,7 +42,7 @@ def handle(
     def is_wanted(one: TransactionMetadata) -> bool:
         return (
             (not states or one.state.value in states)
-            and (not producer_ids or one.producer_id in producer_ids)
+            and (not producer_ids or one.described_as[0] in producer_ids)
             and (message.duration_filter < 0 or one.started_ms < now_ms - message.duration_filter)
         )
 
@@ -57,7 +57,7 @@ def handle(
             and access.may(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, name, asked_for=False)
             and (wanted is None or (yield from wanted.fullmatch(name)))
         ):
-            response.transaction_states.append(ListedTransaction(name, one.producer_id, one.state.value))
+            response.transaction_states.append(ListedTransaction(name, one.described_as[0], one.state.value))
         if number % _TRANSACTIONS_AT_ONCE == 0:
             yield
     return response

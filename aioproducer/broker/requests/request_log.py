@@ -74,7 +74,7 @@ def _response(request: Request, end: RequestEnd) -> Any:
     if not isinstance(end, SendResponse | CloseConnectionResponse) or not end.parts:
         return None
     cls = APIS[ApiKey(request.header.api_key)].response
-    version = request.header.api_version if request.header.api_version <= cls.MAX_VERSION else 0
+    version = request.header.api_version if request.header.api_version in cls.VALID_VERSIONS else 0
     try:
         _, response = decode_response(cls, version, b"".join(end.parts)[4:])
     except SchemaException as error:

@@ -14,6 +14,9 @@ MAX_EPOCH = 2**15 - 1
 LAST_USABLE_EPOCH = MAX_EPOCH - 1
 """The last epoch that a producer gets; the one after it is reserved for fencing."""
 
+NEVER_MS = 2**31 - 1
+"""The time-out of transactions that take part in a two-phase commit (KIP-939), as in Kafka: they have none."""
+
 
 class TransactionState(Enum):
     """Kafka's states. In those that begin with *prepare* the end is decided, and markers are being written."""
@@ -55,6 +58,8 @@ class TransactionMetadata:
         self.state = TransactionState.EMPTY
         self.started_ms = -1
         """When the current or last transaction began; -1 if there was none since the producer got its id."""
+        self.begun_as = NO_PRODUCER_ID, NO_PRODUCER_EPOCH
+        """The id and epoch under which the current or last transaction began, and which its records have."""
         self.changed_ms = 0
         """The time of the last change, in Unix time."""
         self.partitions: dict[tuple[str, int], None] = {}
@@ -65,6 +70,21 @@ class TransactionMetadata:
     @property
     def identity(self) -> tuple[int, int]:
         return self.producer_id, self.producer_epoch
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether an earlier owner of the transactional id began the open transaction, which was kept (KIP-939)."""
+        return self.state is TransactionState.ONGOING and self.begun_as != self.identity
+
+    @property
+    def described_as(self) -> tuple[int, int]:
+        """The id and epoch by which others know it: those of the open transaction, if there is one."""
+        return self.begun_as if self.state is TransactionState.ONGOING else self.identity
+
+    @property
+    def times_out(self) -> bool:
+        """Whether its transactions are aborted when their time is over."""
+        return self.timeout_ms != NEVER_MS
 
     def had_id(self, identity: tuple[int, int]) -> bool:
         """Whether the producer id of ``identity`` is the current one, or the previous one with its epochs used up."""
@@ -77,6 +97,12 @@ class TransactionMetadata:
     def is_prepared(self) -> bool:
         """Whether its end is decided, and markers are missing."""
         return self.state in COMPLETE
+
+    def begin(self, now_ms: int) -> None:
+        """A transaction begins."""
+        self.become(TransactionState.ONGOING)
+        self.started_ms = now_ms
+        self.begun_as = self.identity
 
     def prepare(self, marked: tuple[int, int], *, committed: bool) -> None:
         """The transaction will end so, and ``marked`` is in its markers."""

@@ -112,6 +112,7 @@ class ClusterStore(ClusterJournal):
             "timeout_ms": metadata.timeout_ms,
             "state": metadata.state.value,
             "started_ms": metadata.started_ms,
+            "begun_as": list(metadata.begun_as),
             "changed_ms": metadata.changed_ms,
             "partitions": list(metadata.partitions),
             "groups": list(metadata.groups),
@@ -307,6 +308,8 @@ def _transaction(transactional_id: str, value: Any, now_ms: int) -> TransactionM
     metadata.previous = value["previous"][0], value["previous"][1]
     metadata.state = TransactionState(value["state"])
     metadata.started_ms = value["started_ms"]
+    producer_id, producer_epoch = value.get("begun_as", metadata.identity)  # earlier versions did not write it
+    metadata.begun_as = producer_id, producer_epoch
     metadata.changed_ms = value.get("changed_ms", now_ms)  # earlier versions did not write it
     metadata.partitions = dict.fromkeys(map(tuple, value["partitions"]))
     metadata.groups = dict.fromkeys(value["groups"])
@@ -321,7 +324,7 @@ def _end_unknown_transactions(state: ClusterState, transactions: TransactionCoor
     A crash leaves such transactions if it loses acknowledged changes, which may happen unless every commit is synced.
     """
     ongoing = {
-        (metadata.producer_id, partition)
+        (metadata.begun_as[0], partition)
         for metadata in transactions.transactions()
         if metadata.state is TransactionState.ONGOING
         for partition in metadata.partitions

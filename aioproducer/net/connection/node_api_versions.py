@@ -30,8 +30,11 @@ class NodeApiVersions:
         return self._versions.get(api_key, (0, -1))[1]
 
     def latest_usable_version(self, request: type[Request], at_most: int | None = None) -> int:
-        """The newest version that both sides speak; UnsupportedVersionException if there is none."""
-        newest = request.MAX_VERSION if at_most is None else min(at_most, request.MAX_VERSION)
+        """The newest version that both sides speak; UnsupportedVersionException if there is none.
+
+        An unstable one only if ``at_most`` allows it.
+        """
+        newest = request.MAX_VERSION if at_most is None else min(at_most, request.VALID_VERSIONS.high)
         low, high = self._versions.get(request.API_KEY, (0, -1))
         chosen = min(newest, high)
         if chosen < max(low, request.MIN_VERSION):

@@ -12,6 +12,7 @@ from aioproducer.errors import KafkaError, error_for, with_advice
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.coordinators import GROUP, TRANSACTION, Coordinators
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.transactions.consequences import (
     PARTS,
@@ -22,6 +23,7 @@ from aioproducer.producer.transactions.consequences import (
     worst,
 )
 from aioproducer.producer.transactions.protocol import TransactionProtocol
+from aioproducer.producer.transactions.two_phases import INIT_PRODUCER_ID_VERSION, explained, is_of_two_phases
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -31,7 +33,6 @@ from aioproducer.timing.backoff import ExponentialBackoff
 R = TypeVar("R", bound=Response)
 
 FIRST_INIT_WITH_IDENTITY = 3
-
 BUSY_BACKOFF = 0.02
 """The back-off, in seconds, while the coordinator still completes the last transaction."""
 
@@ -100,18 +101,28 @@ class TransactionCoordinator:
         assert self._ids.current is not None
         return self._ids.current
 
-    async def take_identity(self) -> None:
-        """InitProducerId: the first time for an id, later for the next epoch of the one we have (KIP-360)."""
+    async def take_identity(self, *, keep_prepared_txn: bool = False) -> PreparedTxnState:
+        """InitProducerId: the first time for an id, later for the next epoch of the one we have (KIP-360).
+
+        Returns the transaction that is open and was kept, if that was asked for (KIP-939).
+        """
         mine = self._ids.current
         if mine is None or not self._client.speaks(self._node(), ApiKey.INIT_PRODUCER_ID, FIRST_INIT_WITH_IDENTITY):
             mine = ProducerIdAndEpoch(-1, -1)  # a broker before 2.5 assigns the next epoch without a check
         response = await self.ask(
-            InitProducerIdRequest(self.transactional_id, self._config.transaction_timeout_ms, *mine),
+            InitProducerIdRequest(
+                self.transactional_id,
+                self._config.transaction_timeout_ms,
+                *mine,
+                self._config.transaction_two_phase_commit_enable,
+                keep_prepared_txn,
+            ),
             InitProducerIdResponse,
             lambda response: [response.error_code],
         )
         self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
         self.follow_feature()
+        return PreparedTxnState(response.ongoing_txn_producer_id, response.ongoing_txn_producer_epoch)
 
     def follow_feature(self) -> bool:
         """Switches to the protocol that the cluster has finalized; returns whether that needs another epoch."""
@@ -136,7 +147,7 @@ class TransactionCoordinator:
         """
         api = request.API_KEY
         coordinator = self._mine if group is None else (GROUP, group)
-        at_most = self.protocol.newest(api)
+        at_most = INIT_PRODUCER_ID_VERSION if is_of_two_phases(request) else self.protocol.newest(api)
         failures = 0
         while True:
             try:
@@ -147,7 +158,8 @@ class TransactionCoordinator:
                     self.last_error = None
                     return response
                 raise error_for(code, self._message(api, code))
-            except KafkaError as error:
+            except KafkaError as failed:
+                error = explained(request, failed)
                 self.last_error = error
                 self.may_know |= api in PARTS and may_be_done(api, error)
                 final = self._final(api, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aioproducer.errors import (
     IllegalStateException,
+    InvalidTxnStateException,
     KafkaError,
     TransactionAbortableException,
     TransactionAbortedException,
@@ -17,8 +18,10 @@ S = TransactionState
 class TransactionStatus:
     """Rules only; the ``TransactionManager`` acts on them."""
 
-    def __init__(self, transactional_id: str) -> None:
+    def __init__(self, transactional_id: str, *, two_phases: bool = False) -> None:
         self.transactional_id = transactional_id
+        self.two_phases = two_phases
+        """transaction.two.phase.commit.enable."""
         self.state = S.UNINITIALIZED
         self.error: KafkaError | None = None
         """Why the transaction, or the producer, has failed."""
@@ -54,6 +57,20 @@ class TransactionStatus:
         if self.state not in states:
             raise IllegalStateException(f"{name} was called, but {self._in_words()}")
 
+    def require_two_phases(self, name: str) -> None:
+        """Raises for a user who called ``name``, which is part of a two-phase commit, if that is not enabled."""
+        if not self.two_phases:
+            raise InvalidTxnStateException(f"{name} was called, and it needs transaction.two.phase.commit.enable=true")
+
+    def require_prepared(self, name: str) -> None:
+        """Raises the explanation for a user who called ``name`` without a prepared transaction."""
+        if self.state in (S.UNINITIALIZED, S.READY, S.IN_TRANSACTION) and not self.closed:
+            raise InvalidTxnStateException(
+                f"{name} was called, but no transaction is prepared: call prepare_transaction, or "
+                "init_transactions(keep_prepared_txn=True), which returns the state of one that was kept"
+            )
+        self.require(name, S.PREPARED_TRANSACTION)
+
     def bulk_began(self) -> int:
         """A bulk call starts; returns the number of its transaction."""
         self._bulk_calls += 1
@@ -76,8 +93,9 @@ class TransactionStatus:
         return self.state in (S.IN_TRANSACTION, S.ABORTABLE_ERROR)
 
     def goes_on(self) -> bool:
-        """Whether the transaction can still take records and offsets, and be committed."""
-        return self.state is S.IN_TRANSACTION or (self.state is S.COMMITTING and not self.complete)
+        """Whether records and offsets of the transaction may be under way, and it can be committed."""
+        going_on = self.state in (S.IN_TRANSACTION, S.PREPARING_TRANSACTION)
+        return going_on or (self.state is S.COMMITTING and not self.complete)
 
     def why_no_records(self) -> str:
         """Why no record may be sent now; empty if sending is allowed."""

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 from aioproducer.errors import KafkaError
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.transactions.offsets import Offsets
 from aioproducer.producer.transactions.transaction_calls import TransactionCalls
 from aioproducer.types import ConsumerGroupMetadata
@@ -26,9 +27,9 @@ class TimedTransactions:
         yield
         self._metrics.transactional_call(call, self._time() - began)
 
-    async def init(self) -> None:
+    async def init(self, *, keep_prepared_txn: bool) -> PreparedTxnState:
         with self._timed("init"):
-            await self._transactions.init()
+            return await self._transactions.init(keep_prepared_txn=keep_prepared_txn)
 
     async def begin(self, *, of_units: bool = False) -> None:
         with self._timed("begin"):
@@ -37,6 +38,16 @@ class TimedTransactions:
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         with self._timed("send-offsets"):
             await self._transactions.send_offsets(offsets, group)
+
+    async def prepare(self) -> PreparedTxnState:
+        with self._timed("prepare"):
+            return await self._transactions.prepare()
+
+    async def complete(self, state: PreparedTxnState) -> bool:
+        began = self._time()
+        committed = await self._transactions.complete(state)
+        self._metrics.transactional_call("commit" if committed else "abort", self._time() - began)
+        return committed
 
     async def commit(self) -> None:
         with self._timed("commit"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from aioproducer.errors import KafkaError
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.transactions.offsets import Offsets
 from aioproducer.producer.transactions.status import TransactionStatus
 from aioproducer.types import ConsumerGroupMetadata
@@ -18,12 +19,19 @@ class TransactionCalls(Protocol):
     """The coordinator was asked to commit the transaction, and it is not known that it has not done so. Also true after
     a commit, until the next transaction begins."""
 
-    async def init(self) -> None: ...
+    async def init(self, *, keep_prepared_txn: bool = False) -> PreparedTxnState:
+        """Returns the prepared transaction that was kept, if that was asked for and there is one."""
 
     async def begin(self, *, of_units: bool = False) -> None:
         """``of_units``: no record may be sent to the transaction but those that units put into the accumulator."""
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None: ...
+
+    async def prepare(self) -> PreparedTxnState: ...
+
+    async def complete(self, state: PreparedTxnState) -> bool:
+        """Commits the prepared transaction if ``state`` is its state, and aborts it otherwise; returns whether it was
+        committed."""
 
     async def commit(self) -> None: ...
 

@@ -11,12 +11,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from random import Random
 from typing import Any
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.errors import ApiException, KafkaError, TransactionAbortableException
+from aioproducer.errors import (
+    ApiException,
+    IllegalStateException,
+    KafkaError,
+    TransactionAbortableException,
+)
 from aioproducer.net.client import KafkaClient
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
@@ -37,6 +44,9 @@ log = logging.getLogger(__name__)
 
 S = TransactionState
 
+INIT = "init_transactions"
+PREPARE = "prepare_transaction"
+COMPLETE = "complete_transaction"
 COMMIT = "commit_transaction"
 ABORT = "abort_transaction"
 HAND_OVER = "hand_over"
@@ -57,13 +67,19 @@ class TransactionManager:
         self._ids = ids
         self._records = records
         self._coordinator = TransactionCoordinator(config, client, ids, random, final=self._final)
-        self.status = TransactionStatus(self._coordinator.transactional_id)
+        self.status = TransactionStatus(
+            self._coordinator.transactional_id, two_phases=config.transaction_two_phase_commit_enable
+        )
         self._partitions = TransactionPartitions(
             self._coordinator, self.status, supervisor, self._joined, records.passed
         )
         self._asked_to_end = False
         """The coordinator may have ended the transaction: it was asked to, and has not given a final answer."""
         self.may_be_committed = False
+        self._prepared = PreparedTxnState()
+        """The state of the prepared transaction, if any."""
+        self._completed = self._prepared, False
+        """The state that the last ``complete`` was called with, and whether that is to commit."""
         self._slot = self._new_slot(config)
         slot = self._new_slot(config)
         self._offsets = TransactionOffsets(self._coordinator, self.status, slot, missing=self.batch_failed)
@@ -78,8 +94,12 @@ class TransactionManager:
 
     # What users call
 
-    async def init(self) -> None:
-        await self._operate("init_transactions", self._init, S.INITIALIZING, S.UNINITIALIZED)
+    async def init(self, *, keep_prepared_txn: bool = False) -> PreparedTxnState:
+        name = f"{INIT}(keep_prepared_txn=True)" if keep_prepared_txn else INIT
+        if keep_prepared_txn:
+            self.status.require_two_phases(name)
+        await self._operate(name, partial(self._init, keep_prepared_txn), S.INITIALIZING, S.UNINITIALIZED)
+        return self._prepared
 
     async def begin(self, *, of_units: bool = False) -> None:
         if self._slot.name == ABORT:  # unlike a commit, an abort has only one possible outcome
@@ -97,13 +117,35 @@ class TransactionManager:
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         await self._offsets.send(offsets, group)
 
+    async def prepare(self) -> PreparedTxnState:
+        self.status.require_two_phases(PREPARE)
+        self._offsets.slot.check_ended(PREPARE)
+        self.status.require_all_sent(PREPARE)
+        await self._operate(PREPARE, self._prepare, S.PREPARING_TRANSACTION, S.IN_TRANSACTION)
+        return self._prepared
+
+    async def complete(self, state: PreparedTxnState) -> bool:
+        if self._slot.name != COMPLETE:
+            self._slot.make_room(COMPLETE)
+            self.status.require_prepared(COMPLETE)
+            self._completed = state, state == self._prepared
+        asked, committed = self._completed
+        if state != asked:
+            raise IllegalStateException(f"{COMPLETE} has not ended; call it with the same state again: {asked}")
+        if committed:
+            await self._operate(COMPLETE, self._commit, S.COMMITTING, S.PREPARED_TRANSACTION)
+        else:
+            await self._operate(COMPLETE, self._abort, S.ABORTING, S.PREPARED_TRANSACTION)
+        return committed
+
     async def commit(self) -> None:
         self._offsets.slot.check_ended(COMMIT)
         self.status.require_all_sent(COMMIT)
-        await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION)
+        await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION, S.PREPARED_TRANSACTION)
 
     async def abort(self) -> None:
-        await self._operate(ABORT, self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        begins_in = S.IN_TRANSACTION, S.PREPARED_TRANSACTION, S.ABORTABLE_ERROR
+        await self._operate(ABORT, self._abort, S.ABORTING, *begins_in)
 
     async def hand_over(self) -> ProducerIdAndEpoch:
         """Returns when the whole transaction is in the logs; another client ends it, under this identity.
@@ -133,17 +175,19 @@ class TransactionManager:
     async def finish(self) -> None:
         """For a producer that is closed in the middle of a transaction: completes its commit or abort, or aborts it.
 
-        Its records report failures.
+        Its records report failures. A prepared transaction stays open: whoever decides about it does not decide here.
         """
-        while self.is_open() or self.status.state in (S.COMMITTING, S.ABORTING):
-            # A failed commit may still wait for its records, and nothing else can begin before its end.
-            commits = self._slot.name == COMMIT
+        while self.is_open() or self.status.state in (S.PREPARING_TRANSACTION, S.COMMITTING, S.ABORTING):
+            # What has failed may still wait for its records, and nothing else can begin before its end.
+            is_under_way = self._slot.name in (PREPARE, COMPLETE, COMMIT)
             try:
-                await (self.commit() if commits else self.abort())
+                await (self._slot.ended(self._slot.until()) if is_under_way else self.abort())
             except KafkaError as error:
                 log.warning("the transaction of %r did not end properly: %s", self.status.transactional_id, error)
-                if not (commits and isinstance(error, TransactionAbortableException)):
+                if not (is_under_way and isinstance(error, TransactionAbortableException)):
                     return
+        if self.status.state is S.PREPARED_TRANSACTION:
+            log.info("the transaction of %r stays prepared, as %s", self.status.transactional_id, self._prepared)
 
     def is_open(self) -> bool:
         return self.status.is_open()
@@ -209,10 +253,24 @@ class TransactionManager:
             self._slot.begin(name, work())
         await self._slot.ended(self._slot.until())
 
-    async def _init(self) -> None:
-        await self._coordinator.take_identity()
+    async def _init(self, keep_prepared_txn: bool) -> None:
+        self._prepared = await self._coordinator.take_identity(keep_prepared_txn=keep_prepared_txn)
         self.status.error = None
-        self.status.become(S.READY)
+        if self._prepared:
+            self._coordinator.started()
+            self.status.become(S.PREPARED_TRANSACTION)
+        else:
+            self.status.become(S.READY)
+
+    async def _prepare(self) -> None:
+        self._records.gate(False)
+        await self._records.flush()
+        await self._partitions.settled()
+        await self._offsets.slot.settled()
+        if self.status.state is not S.PREPARING_TRANSACTION:
+            raise self.status.failure()
+        self._prepared = PreparedTxnState(*self.identity)
+        self.status.become(S.PREPARED_TRANSACTION)
 
     async def _commit(self) -> None:
         self._records.gate(False)
@@ -238,7 +296,8 @@ class TransactionManager:
             if await self._coordinator.end(committed=committed) and not committed:
                 self.may_be_committed = False
         self.status.error = None
-        if self._coordinator.follow_feature() or self._ids.in_doubt:
+        self._prepared = PreparedTxnState()
+        if self._coordinator.follow_feature() or self._ids.in_doubt or self._needs_another_epoch():
             try:
                 await self._coordinator.take_identity()
             except KafkaError as error:
@@ -246,6 +305,10 @@ class TransactionManager:
                 log.warning("%r has no epoch for another transaction: %s", self.status.transactional_id, error)
                 return
         self.status.become(S.READY)
+
+    def _needs_another_epoch(self) -> bool:
+        """With the first protocol transactions have the same epoch, and the state of a prepared one must be its own."""
+        return self.status.two_phases and not self._coordinator.protocol.second
 
     def _joined(self, queues: Iterable[PartitionQueue]) -> None:
         """The partitions have joined the transaction."""

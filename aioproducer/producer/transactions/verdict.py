@@ -33,6 +33,7 @@ class Verdict(Enum):
 
 _TO_BE_ABORTED = {
     S.IN_TRANSACTION: Verdict.FAIL_TRANSACTION,
+    S.PREPARING_TRANSACTION: Verdict.FAIL_TRANSACTION,
     S.COMMITTING: Verdict.FAIL_TRANSACTION,
     S.ABORTABLE_ERROR: Verdict.TELL_OF_THE_STATE,
     S.ABORTING: Verdict.FAIL_ABORT,
@@ -50,7 +51,7 @@ def verdict(
     """
     what = consequence(api, error)
     if may_be_done(api, error):
-        given_up = state not in (S.IN_TRANSACTION, S.COMMITTING)
+        given_up = state not in (S.IN_TRANSACTION, S.PREPARING_TRANSACTION, S.COMMITTING)
         return Verdict.TELL_OF_THE_STATE if given_up and api in PARTS else Verdict.ASK_AGAIN
     if api is ApiKey.END_TXN and state is S.ABORTING and is_nothing_to_abort(error, knows=knows):
         return Verdict.TELL

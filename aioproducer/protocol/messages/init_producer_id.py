@@ -1,7 +1,7 @@
 """InitProducerId: a producer id and epoch, for idempotence and transactions.
 
 A producer without transactions must say ``transactional_id=None``: Kafka's default is the empty string. Version 6
-(KIP-939, two-phase commit) can be encoded and decoded, but is not offered: Kafka calls it unstable.
+(KIP-939, two-phase commit) is used only by who asks for it: Kafka calls it unstable.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ class MockErrors:
     init_transactions: Exception | None = None
     begin_transaction: Exception | None = None
     send_offsets_to_transaction: Exception | None = None
+    prepare_transaction: Exception | None = None
+    complete_transaction: Exception | None = None
     commit_transaction: Exception | None = None
     abort_transaction: Exception | None = None
 

@@ -198,7 +198,7 @@ class MockProducer(KafkaProducer[K, V]):
     @property
     def transaction_in_flight(self) -> bool:
         """Whether a transaction has begun and not ended."""
-        return self._mock_transactions.is_open()
+        return self._mock_transactions.in_flight()
 
     @property
     def transaction_committed(self) -> bool:
@@ -315,7 +315,9 @@ class MockProducer(KafkaProducer[K, V]):
                 fatal=lambda error: sender.fail(error),
                 passed=lambda: sender.flush(),
             )
-            transactions = MockTransactions(config.transactional_id, self.errors, self._history, control)
+            transactions = MockTransactions(
+                config.transactional_id, config.transaction_two_phase_commit_enable, self.errors, self._history, control
+            )
         sender = MockSender(
             accumulator,
             lot,

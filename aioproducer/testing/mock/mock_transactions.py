@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from aioproducer.errors import KafkaError
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.transactions.consequences import FATAL_FOR_BATCHES
 from aioproducer.producer.transactions.offsets import Offsets, check
 from aioproducer.producer.transactions.record_control import RecordControl
@@ -31,11 +32,12 @@ class MockTransactions:
     def __init__(
         self,
         transactional_id: str,
+        two_phases: bool,
         errors: MockErrors,
         history: list[ProducerRecord],
         control: RecordControl,
     ) -> None:
-        self.status = TransactionStatus(transactional_id)
+        self.status = TransactionStatus(transactional_id, two_phases=two_phases)
         self.may_be_committed = False
         self.records: list[ProducerRecord] = []
         """The records of the open transaction."""
@@ -46,15 +48,20 @@ class MockTransactions:
         self.last_end: TransactionState | None = None
         """COMMITTING or ABORTING: how the last transaction ended. None if another has begun since."""
         self.commits = 0
+        self._prepared = PreparedTxnState()
         self._errors = errors
         self._history = history
         self._control = control
 
-    async def init(self) -> None:
+    async def init(self, *, keep_prepared_txn: bool = False) -> PreparedTxnState:
+        """There is no transaction from before, which could be kept."""
+        if keep_prepared_txn:
+            self.status.require_two_phases("init_transactions(keep_prepared_txn=True)")
         self.status.require("init_transactions", S.UNINITIALIZED)
         self._errors.strike("init_transactions")
         self.status.become(S.INITIALIZING)
         self.status.become(S.READY)
+        return PreparedTxnState()
 
     async def begin(self, *, of_units: bool = False) -> None:
         self.status.require("begin_transaction", S.READY)
@@ -76,8 +83,30 @@ class MockTransactions:
             of_group[TopicPartition(*where)] = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
         self.sent_offsets = True
 
+    async def prepare(self) -> PreparedTxnState:
+        """The number of the transaction stands in for its epoch."""
+        self.status.require_two_phases("prepare_transaction")
+        self.status.require("prepare_transaction", S.IN_TRANSACTION)
+        self.status.require_all_sent("prepare_transaction")
+        self._errors.strike("prepare_transaction")
+        self.status.become(S.PREPARING_TRANSACTION)
+        self._control.gate(False)
+        await self._control.flush()
+        if self.status.state is not S.PREPARING_TRANSACTION:  # a record has failed meanwhile
+            raise self.status.failure()
+        self._prepared = PreparedTxnState(0, self.status.transaction)
+        self.status.become(S.PREPARED_TRANSACTION)
+        return self._prepared
+
+    async def complete(self, state: PreparedTxnState) -> bool:
+        self.status.require_prepared("complete_transaction")
+        self._errors.strike("complete_transaction")
+        committed = state == self._prepared
+        await (self.commit() if committed else self.abort())
+        return committed
+
     async def commit(self) -> None:
-        self.status.require("commit_transaction", S.IN_TRANSACTION)
+        self.status.require("commit_transaction", S.IN_TRANSACTION, S.PREPARED_TRANSACTION)
         self.status.require_all_sent("commit_transaction")
         self._errors.strike("commit_transaction")
         self.status.become(S.COMMITTING)
@@ -93,7 +122,7 @@ class MockTransactions:
         self._end(S.COMMITTING)
 
     async def abort(self) -> None:
-        self.status.require("abort_transaction", S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        self.status.require("abort_transaction", S.IN_TRANSACTION, S.PREPARED_TRANSACTION, S.ABORTABLE_ERROR)
         self._errors.strike("abort_transaction")
         self.status.become(S.ABORTING)
         self._control.gate(False)
@@ -102,7 +131,7 @@ class MockTransactions:
         self._end(S.ABORTING)
 
     async def finish(self) -> None:
-        """Aborts the open transaction when the producer is closed."""
+        """Aborts the open transaction when the producer is closed; one that is prepared stays."""
         if self.is_open():
             try:
                 await self.abort()
@@ -111,6 +140,10 @@ class MockTransactions:
 
     def is_open(self) -> bool:
         return self.status.is_open()
+
+    def in_flight(self) -> bool:
+        """Whether a transaction has begun and not ended."""
+        return self.is_open() or self.status.state in (S.PREPARING_TRANSACTION, S.PREPARED_TRANSACTION)
 
     def why_no_records(self) -> str:
         return self.status.why_no_records()

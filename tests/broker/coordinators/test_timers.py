@@ -109,7 +109,7 @@ async def test_transactions_that_time_out_at_the_same_time_are_aborted_one_after
         cluster.create_topic("t", partitions=10)
         transactions = cluster._transactions
         for number in range(20):
-            identity = transactions.init_producer_id(f"x{number}", 1, NOBODY)
+            identity = transactions.init_producer_id(f"x{number}", 1, NOBODY)[0]
             transactions.add_partitions(f"x{number}", identity, [("t", index) for index in range(10)])
         time.sleep(0.005)  # noqa: ASYNC251 - until all are over
         while transactions._timers:

@@ -37,7 +37,11 @@ _SHOWN = 3
 
 BROKERS: dict[str, dict[str, Any]] = {
     "records in memory": {},
-    "records on disk": {"data_dir": True},
+    "records on disk": {
+        "data_dir": True,
+        "transaction.two.phase.commit.enable": True,
+        "unstable.api.versions.enable": True,
+    },
     "users and ACLs": {
         **SASL,
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -69,7 +69,7 @@ class _Counts:
 async def _committed(cluster: EmbeddedCluster) -> None:
     """Returns when a transaction in all partitions is committed."""
     transactions = cluster._transactions
-    identity = transactions.init_producer_id("x", 60_000, NOBODY)
+    identity = transactions.init_producer_id("x", 60_000, NOBODY)[0]
     transactions.add_partitions("x", identity, [("wide", index) for index in range(PARTITIONS)])
     transactions.end("x", identity, committed=True, bump=False)
     metadata = transactions.transaction("x")

@@ -23,7 +23,8 @@ def status(state: S, error: KafkaError | None = None) -> TransactionStatus:
 
 def test_each_state_allows_its_calls() -> None:
     assert [state for state in S if status(state).is_open()] == [S.IN_TRANSACTION, S.ABORTABLE_ERROR]
-    assert [state for state in S if status(state).goes_on()] == [S.IN_TRANSACTION, S.COMMITTING]
+    going_on = [state for state in S if status(state).goes_on()]
+    assert going_on == [S.IN_TRANSACTION, S.PREPARING_TRANSACTION, S.COMMITTING]
     assert [state for state in S if not status(state).why_no_records()] == [S.IN_TRANSACTION]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 import pyarrow
@@ -18,6 +18,7 @@ from aioproducer import (
     MetricName,
     OffsetAndMetadata,
     Outcome,
+    PreparedTxnState,
     ProducerInterceptor,
     ProducerRecord,
     Reason,
@@ -27,6 +28,7 @@ from aioproducer.errors import (
     DeliveryError,
     IllegalArgumentException,
     IllegalStateException,
+    InvalidTxnStateException,
     KafkaError,
     NotEnoughReplicasException,
     ProducerFencedException,
@@ -440,6 +442,74 @@ async def test_a_transaction_fails_with_its_record() -> None:
         async with producer.transaction():
             _ = producer.send("t", b"4")
         assert values(producer.history) == [b"4"]
+
+
+class TestTwoPhaseCommit:
+    """KIP-939: the calls of a prepared transaction. There is never one from before that was kept."""
+
+    TWO_PHASES: ClassVar[dict[str, Any]] = {**TRANSACTIONAL, "transaction_two_phase_commit_enable": True}
+
+    @pytest.mark.parametrize("same", [True, False])
+    async def test_a_prepared_transaction_is_completed(self, same: bool) -> None:
+        async with MockProducer(**self.TWO_PHASES) as producer:
+            assert not await producer.init_transactions(keep_prepared_txn=True)
+            await producer.begin_transaction()
+            delivery = producer.send("t", b"1")
+            state = await producer.prepare_transaction()
+            assert state
+            assert delivery.done()
+            assert producer.transaction_in_flight
+            with pytest.raises(IllegalStateException, match="the transaction is prepared"):
+                _ = producer.send("t", b"2")
+            assert await producer.complete_transaction(state if same else PreparedTxnState()) is same
+            assert not producer.transaction_in_flight
+            assert values(producer.history) == ([b"1"] if same else [])
+            with pytest.raises(InvalidTxnStateException, match="no transaction is prepared"):
+                await producer.complete_transaction(state)
+            await producer.begin_transaction()
+            assert await producer.prepare_transaction() != state
+            await producer.commit_transaction()
+
+    async def test_a_record_that_fails_fails_the_preparation(self) -> None:
+        async with MockProducer(auto_complete=False, **self.TWO_PHASES) as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            _ = producer.send("t", b"1")
+            producer.error_next(TimeoutException("no leader"))
+            with pytest.raises(TransactionAbortableException, match="no leader"):
+                await producer.prepare_transaction()
+
+    async def test_it_stays_when_the_producer_is_closed(self) -> None:
+        async with MockProducer(**self.TWO_PHASES) as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            await producer.prepare_transaction()
+        assert producer.transaction_in_flight
+        assert not producer.transaction_aborted
+
+    async def test_it_must_be_enabled(self) -> None:
+        async with MockProducer(**TRANSACTIONAL) as producer:
+            with pytest.raises(InvalidTxnStateException, match=r"transaction\.two\.phase\.commit\.enable"):
+                await producer.init_transactions(keep_prepared_txn=True)
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            with pytest.raises(InvalidTxnStateException, match=r"transaction\.two\.phase\.commit\.enable"):
+                await producer.prepare_transaction()
+
+    async def test_calls_raise_the_errors_that_are_set(self) -> None:
+        async with MockProducer(**self.TWO_PHASES) as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            producer.errors.prepare_transaction = TimeoutException("as set")
+            with pytest.raises(TimeoutException, match="as set"):
+                await producer.prepare_transaction()
+            producer.errors.prepare_transaction = None
+            state = await producer.prepare_transaction()
+            producer.errors.complete_transaction = TimeoutException("as set")
+            with pytest.raises(TimeoutException, match="as set"):
+                await producer.complete_transaction(state)
+            producer.errors.complete_transaction = None
+            assert await producer.complete_transaction(state)
 
 
 async def test_a_fenced_producer_is_unusable() -> None:
