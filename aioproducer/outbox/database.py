@@ -90,7 +90,7 @@ SELECT id FROM (
 """
 
 _CLEAN: Final = """
-DELETE FROM {table} WHERE id IN (
+DELETE FROM {table} WHERE xid < $2::text::xid8 AND id IN (
     SELECT id FROM {table} WHERE id > 0 AND id <= $1 AND xid < $2::text::xid8 LIMIT $3
 )
 """

@@ -46,6 +46,8 @@ class Session:
         """What is committed."""
         self._marked = 0.0
         """When the marker was last committed, in seconds of the loop."""
+        self._windows = 0
+        """How many with rows have ended."""
         self._said_too_long = False
 
     @property
@@ -128,6 +130,7 @@ class Session:
                     return True
         if self._progress.until is not None or not any_row:
             self._progress = window.ended()
+        self._windows += any_row or first is None
         self._metrics.lag_rows, self._metrics.oldest_ms = 0, None
         return any_row
 
@@ -181,11 +184,19 @@ class Session:
     async def clean(self, cleaner: Database) -> None:
         """Deletes relayed rows, and leaves a copy of the position, over and over, through another connection."""
         before: Position | None = None
+        left, windows = self.committed, self._windows
+        newest = left.snapshot.xmax
+        """Above the transactions of all rows that were relayed."""
         while True:
             await asyncio.sleep(self._config.clean_up_interval)
             here = self.committed
-            if before is None or here.last != before.last:
+            # To leave it is a transaction, too, and moves the position, so there must be a reason, or it never ends:
+            # rows were relayed, or the former ones are settled only now.
+            any_row = windows != self._windows
+            if here != left and (any_row or left.snapshot.xmin < newest <= here.snapshot.xmin):
+                windows, newest = self._windows, here.snapshot.xmax if any_row else newest
                 await cleaner.leave(self._config.name, here)
+                left = here
             if self._config.clean_up and here != before:
                 while deleted := await cleaner.clean(here):
                     self._metrics.cleaned += deleted

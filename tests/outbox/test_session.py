@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from aioproducer.outbox import Outbox
 from aioproducer.outbox.database import Database
 from aioproducer.outbox.marker import Marker
+from aioproducer.outbox.position import Position
 from aioproducer.outbox.relay_config import RelayConfig
 from aioproducer.outbox.relay_metrics import RelayMetrics
 from aioproducer.outbox.row import Row
@@ -127,6 +129,57 @@ def test_whatever_the_sizes_every_row_is_relayed_once_and_no_other_is_deleted(
             await other.close()
 
     asyncio.run(run())
+
+
+async def test_the_copy_of_the_position_follows_late_rows(dsn: str, database: Any) -> None:
+    """It says which rows are relayed and settled, also if no id above the last one comes. Then it stays."""
+    import asyncpg
+
+    late, cleaning, holding = [await asyncpg.connect(dsn) for _ in range(3)]
+    kafka = Kafka()
+    kafka.left = 100
+    config = replace(config_of(), clean_up=False, clean_up_interval=0.01)
+    session = session_of(config, Database(database, OUTBOX), kafka)
+    settled = "SELECT count(*) FROM outbox, outbox_relays WHERE id <= last_id AND xid < settled_xid"
+    await session.begin(None, "marker")
+    task = asyncio.create_task(session.clean(Database(cleaning, OUTBOX)))
+
+    async def becomes(question: str, answer: object) -> None:
+        async with asyncio.timeout(30):
+            while await database.fetchval(question) != answer:
+                assert not await session._window(lambda: False)
+                await asyncio.sleep(0.01)
+
+    try:
+        await late.execute("BEGIN")
+        await OUTBOX.write(late, "t", b"late")
+        await OUTBOX.write(database, "t", b"last")
+        assert await session._window(lambda: False)
+        await becomes("SELECT last_id FROM outbox_relays", 2)
+        assert await database.fetchval(settled) == 0
+        await holding.execute("BEGIN")
+        await holding.execute("SELECT pg_current_xact_id()")
+        await late.execute("COMMIT")
+        assert await session._window(lambda: False)
+        assert kafka.relayed == [2, 1]
+        await becomes(settled, 2)
+        left = Position.unpack(await database.fetchval("SELECT position FROM outbox_relays"))
+        assert left.has(1, int(await database.fetchval("SELECT xid::text FROM outbox WHERE id = 1")))
+        await holding.execute("COMMIT")
+        await becomes(
+            "SELECT settled_xid >= (SELECT max(xid::text::bigint) FROM outbox)::text::xid8 FROM outbox_relays", True
+        )
+        before = await database.fetchval("SELECT xmin::text FROM outbox_relays")
+        for _ in range(10):
+            await database.execute("SELECT pg_current_xact_id()")
+            assert not await session._window(lambda: False)
+            await asyncio.sleep(0.03)
+        assert await database.fetchval("SELECT xmin::text FROM outbox_relays") == before
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        for connection in (late, cleaning, holding):
+            await connection.close()
 
 
 async def test_rows_that_vanish_between_two_pages(database: Any) -> None:
