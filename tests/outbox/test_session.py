@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aioproducer.outbox import Outbox
+from aioproducer.outbox import marker as marker_module
 from aioproducer.outbox.database import Database
 from aioproducer.outbox.marker import Marker
-from aioproducer.outbox.position import Position
+from aioproducer.outbox.position import Position, Progress, Snapshot
 from aioproducer.outbox.relay_config import RelayConfig
 from aioproducer.outbox.relay_metrics import RelayMetrics
 from aioproducer.outbox.row import Row
@@ -199,3 +200,14 @@ async def test_rows_that_vanish_between_two_pages(database: Any) -> None:
     kafka.left = 1
     assert await again._window(lambda: False)
     assert kafka.relayed == [1, 2, 5]
+
+
+def test_a_window_fits_with_the_longest_of_its_markers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marker grows with the id of the row that was last relayed; a broker would refuse it in the middle."""
+    window = Progress().to(Position(10**9, Snapshot(5, 9, (6,))))
+    session = session_of(config_of(), None, Kafka())  # type: ignore[arg-type]
+    shortest, longest = (len(Marker("t", window.past(at)).as_offset().metadata) for at in (0, 10**9))
+    monkeypatch.setattr(marker_module, "MOST_BYTES", shortest)
+    assert not session._fits(window)
+    monkeypatch.setattr(marker_module, "MOST_BYTES", longest)
+    assert session._fits(window)
