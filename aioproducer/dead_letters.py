@@ -22,6 +22,7 @@ from aioproducer.errors import (
     DeliveryError,
     IllegalArgumentException,
     IllegalStateException,
+    InvalidTimestampException,
     KafkaError,
     Outcome,
     PartitionerException,
@@ -133,10 +134,15 @@ class DeadLetters(Generic[K, V]):
             raise IllegalArgumentException("offsets are committed with dead letters by transactional producers only")
         letters = [self.letter(record, error, attempts=attempts, origin=origin) for record in records]
         try:
-            try:
-                await self._deliver(letters, offsets)
-            except (SerializationException, RecordTooLargeException):
-                await self._deliver([without_value(letter) for letter in letters], offsets)
+            while True:
+                try:
+                    await self._deliver(letters, offsets)
+                    break
+                except KafkaError as refused:
+                    less = [lessened(letter, refused) for letter in letters]
+                    if not any(less):
+                        raise
+                    letters = [new or letter for new, letter in zip(less, letters, strict=True)]
         except KafkaError as failed:
             error.add_note(f"its dead letter for {self.topic!r} was not delivered: {type(failed).__name__}: {failed}")
             raise error from failed
@@ -237,15 +243,34 @@ def _record(topic: Any, value: Any, fields: Mapping[str, Any]) -> ProducerRecord
     return record_of(topic, value, known["key"], known["partition"], known["timestamp_ms"], known["headers"])
 
 
-def without_value(letter: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-    """The letter of a record that cannot be serialized, or is too large: without key and value, and it says so."""
-    what = ", ".join(
-        f"{name}: {type(data).__name__}" + (f" of {len(data)} bytes" if isinstance(data, bytes) else "")
-        for name, data in (("key", letter.key), ("value", letter.value))
-        if data is not None
-    )
-    headers = [*(letter.headers or ()), (PREFIX + "left-out", what.encode())]
-    return letter._replace(key=None, value=None, headers=headers)
+def lessened(letter: ProducerRecord[Any, Any], error: KafkaError) -> ProducerRecord[Any, Any] | None:
+    """A letter that was refused with this error, without what was refused, which its headers tell; None if nothing is
+    left to leave out.
+
+    A timestamp that its topic does not allow; or key and value, and then the record's own headers, which cannot be
+    serialized or are too large.
+    """
+    headers = list(letter.headers or ())
+    if isinstance(error, InvalidTimestampException):
+        if letter.timestamp_ms is None:
+            return None
+        headers.append((PREFIX + "timestamp", str(letter.timestamp_ms).encode()))
+        return letter._replace(timestamp_ms=None, headers=headers)
+    if not isinstance(error, SerializationException | RecordTooLargeException):
+        return None
+    if letter.key is not None or letter.value is not None:
+        what = ", ".join(
+            f"{name}: {type(data).__name__}" + (f" of {len(data)} bytes" if isinstance(data, bytes) else "")
+            for name, data in (("key", letter.key), ("value", letter.value))
+            if data is not None
+        )
+        headers.append((PREFIX + "left-out", what.encode()))
+        return letter._replace(key=None, value=None, headers=headers)
+    own = [header for header in headers if header[0].startswith(PREFIX)]
+    if len(own) == len(headers):
+        return None
+    own.append((PREFIX + "left-out", f"{len(headers) - len(own)} headers".encode()))
+    return letter._replace(headers=own)
 
 
 def _number(text: bytes | None) -> int:

@@ -106,6 +106,24 @@ async def test_an_unserializable_record_is_named(transactional_id: str | None) -
 
 
 @WAYS
+async def test_what_the_topic_of_dead_letters_refuses_is_left_out(transactional_id: str | None) -> None:
+    async with letters(transactional_id) as (cluster, to):
+        for topic in ("bounded", "narrow"):
+            cluster.create_topic(topic, configs={"max.message.bytes": 800, "message.timestamp.after.max.ms": 3_600_000})
+        to = DeadLetters(to._producer, "narrow")
+        future = 221_845_392_000_000
+        assert await to.send("bounded", b"v", key=b"k", timestamp_ms=future) is None
+        assert await to.send("bounded", b"v", headers=[("a", b"x" * 900), ("b", b"")]) is None
+        assert await to.send("bounded", b"x" * 900, timestamp_ms=future) is None
+        found = [record for batch in cluster.log("narrow").batches() for record in batch.records() if record.headers]
+        assert [(letter.key, letter.value) for letter in found] == [(b"k", b"v"), (None, None), (None, None)]
+        first, second, third = map(told, found)
+        assert (first["timestamp"], first["error"]) == (str(future), "InvalidTimestampException")
+        assert second["left-out"] == "2 headers"
+        assert (third["timestamp"], third["left-out"]) == (str(future), "value: bytes of 900 bytes")
+
+
+@WAYS
 async def test_a_letter_that_cannot_be_delivered_is_not_lost_silently(transactional_id: str | None) -> None:
     async with letters(transactional_id, max_block_ms=100) as (cluster, to):
         cluster.delete_topic("dead")

@@ -14,7 +14,8 @@ class OutboxSchemaException(OutboxException):
 
 
 class PositionMismatchException(OutboxException):
-    """The position was written for another database or table, or this database is older than the position."""
+    """The position was written for another database or table, this database is older than the position, or no position
+    can have a row of the table, because it was copied from another database."""
 
 
 class MissingPositionException(OutboxException):

@@ -79,7 +79,8 @@ class Outbox:
         """The SQL that makes the tables: run it as a migration.
 
         ``notify`` adds a trigger that wakes the relay at each commit. Without it the relay looks every
-        ``poll_interval``; see ``docs/outbox.md``, "LISTEN and NOTIFY".
+        ``poll_interval``, and transactions that write to the outbox can be prepared (``PREPARE TRANSACTION``); see
+        ``docs/outbox.md``, "LISTEN and NOTIFY".
         """
         own = self.channel
         names = {

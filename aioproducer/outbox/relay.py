@@ -178,6 +178,10 @@ class OutboxRelay:
                 return
             stack.callback(self._rest)
             cleaner = Database(await stack.enter_async_context(connected(self._database)), self.outbox)
+            if not await cleaner.sees_lock(config.name, await database.process()):
+                raise ConnectionError(
+                    "the second connection does not see the lock of the first: it leads to another server or database"
+                )
             producer: KafkaProducer[Any, Any] = KafkaProducer.from_config(self._producer_configs)
             admin = await stack.enter_async_context(
                 KafkaAdmin.from_config(known_to(AdminConfig, self._producer_configs))

@@ -12,6 +12,14 @@ from aioproducer.errors import IllegalArgumentException, SerializationException
 from aioproducer.types import ProducerRecord
 
 
+class Page(NamedTuple):
+    """Rows in the order of their ids. The statement that read them also says whether the page is the last one."""
+
+    rows: Sequence[Row]
+    more: bool
+    """Whether the window has a row after these: never judged from the sizes of the rows that were read."""
+
+
 class Row(NamedTuple):
     """A row as the relay reads it."""
 
@@ -23,11 +31,6 @@ class Row(NamedTuple):
     headers: str | None
     """JSON: an object, or a list of pairs; null or text for a value, or {"base64": text}."""
     created_ms: int
-
-    @property
-    def size(self) -> int:
-        """Bytes, without the columns of a fixed size."""
-        return len(self.key or b"") + len(self.value or b"") + len(self.headers or "")
 
     def record(self) -> ProducerRecord[Any, Any]:
         """The record; SerializationException if the headers are not of the documented form."""
@@ -41,11 +44,12 @@ class Row(NamedTuple):
 
 def headers_of(text: str) -> list[tuple[str, bytes | None]]:
     """A record's headers from their JSON; SerializationException if it has another form."""
-    found = json.loads(text)
-    pairs = list(found.items()) if isinstance(found, dict) else found
     try:
+        found = json.loads(text)
+        pairs = found.items() if isinstance(found, dict) else map(_pair, found)
         return [(_name(name), _bytes(value)) for name, value in pairs]
-    except (TypeError, ValueError) as error:
+    # Python reads neither what is nested a thousand times, nor a number of 4,301 digits; jsonb has both.
+    except (TypeError, ValueError, RecursionError) as error:
         raise SerializationException(
             'the headers of a row are an object, or a list of pairs; each value is a text, null or {"base64": "…"}'
         ) from error
@@ -74,6 +78,12 @@ def _written(value: str | bytes | None) -> str | dict[str, str] | None:
     except UnicodeDecodeError:
         text = "\0"
     return {"base64": base64.b64encode(value).decode()} if "\0" in text else text  # jsonb has no NUL
+
+
+def _pair(found: Any) -> list[Any]:
+    if not isinstance(found, list):  # a text or an object may have two elements, too
+        raise TypeError(f"a header is {found!r}")
+    return found
 
 
 def _name(name: Any) -> str:

@@ -13,7 +13,7 @@ from aioproducer.outbox.marker import Marker
 from aioproducer.outbox.position import Position, Progress
 from aioproducer.outbox.relay_config import Begin, RelayConfig
 from aioproducer.outbox.relay_metrics import RelayMetrics
-from aioproducer.outbox.row import Row
+from aioproducer.outbox.row import Page, Row
 from aioproducer.outbox.transaction import Transactions
 from aioproducer.tasks.own_task import start_task
 
@@ -46,6 +46,8 @@ class Session:
         """What is committed."""
         self._marked = 0.0
         """When the marker was last committed, in seconds of the loop."""
+        self._windows = 0
+        """How many with rows have ended."""
         self._said_too_long = False
 
     @property
@@ -69,7 +71,7 @@ class Session:
             if left is None:
                 return Progress()
             if begin == "adopt":
-                return Progress(Position.unpack(left))
+                return await self._drawn(Progress(Position.unpack(left)))
             raise MissingPositionException(
                 f"the relay {name!r} has relayed rows of this database, but the group {name!r} has no position for "
                 f"{self._config.position_topic}: its offsets have expired or were deleted, or this is another cluster. "
@@ -82,14 +84,18 @@ class Session:
                 "each outbox a relay of its own name. Begin with 'adopt' if this is the same table after "
                 "pg_upgrade, or with 'anew' with all rows of the table if they were restored into a new one"
             )
+        return await self._drawn(marker.progress)
+
+    async def _drawn(self, progress: Progress) -> Progress:
+        """``progress``; PositionMismatchException if the ids up to there will be drawn again."""
         drawn = await self._database.drawn()
-        if drawn < marker.progress.newest and begin != "adopt":
+        if drawn < progress.newest:
             raise PositionMismatchException(
-                f"the row {marker.progress.newest} was relayed, but the database has drawn ids only up to {drawn}: it "
-                "is an older copy, or a standby took over that had not received all. Begin with 'anew' with all rows "
-                "of the table (relayed rows that are still there are relayed twice)"
+                f"the row {progress.newest} was relayed, but the database has drawn ids only up to {drawn}: it is an "
+                "older copy, or a standby took over that had not received all, or the sequence was restarted. Begin "
+                "with 'anew' with all rows of the table (relayed rows that are still there are relayed twice)"
             )
-        return marker.progress
+        return progress
 
     async def relay(self, stopped: Callable[[], bool]) -> None:
         """Relays until it is to stop."""
@@ -117,49 +123,52 @@ class Session:
                 return False
         any_row = False
         async with aclosing(self._pages(window, first)) as pages:
-            async for page, last in pages:
+            async for page in pages:
                 any_row = True
-                await self._commit(page, window, last=last)
+                await self._commit(page, window)
                 if stopped():
                     return True
         if self._progress.until is not None or not any_row:
             self._progress = window.ended()
+        self._windows += any_row or first is None
         self._metrics.lag_rows, self._metrics.oldest_ms = 0, None
         return any_row
 
-    async def _pages(self, window: Progress, first: list[Row] | None) -> AsyncGenerator[tuple[list[Row], bool]]:
-        """The pages of the window, and whether each is known to be the last; the next one is read ahead."""
+    async def _pages(self, window: Progress, first: Page | None) -> AsyncGenerator[Page]:
+        """The pages of the window; the next one is read ahead."""
         config = self._config
         page = await self._database.page(window, config.most_rows, config.most_bytes) if first is None else first
-        while page:
-            if len(page) < config.most_rows and sum(row.size for row in page) < config.most_bytes:
-                yield page, True
+        while page.rows:
+            if not page.more:
+                yield page
                 return
-            ahead = window.past(page[-1].id)
+            ahead = window.past(page.rows[-1].id)
             reading = start_task(self._database.page(ahead, config.most_rows, config.most_bytes), "aioproducer page")
             try:
-                yield page, False
+                yield page
             except BaseException:
                 reading.cancel()
                 await asyncio.gather(reading, return_exceptions=True)
                 raise
             page = await reading
 
-    async def _commit(self, page: list[Row], window: Progress, *, last: bool) -> None:
+    async def _commit(self, page: Page, window: Progress) -> None:
+        rows = page.rows
+
         def progress_at(row: Row) -> Progress:
-            return window.ended() if last and row is page[-1] else window.past(row.id)
+            return window.past(row.id) if page.more or row is not rows[-1] else window.ended()
 
         assert window.until is not None
-        self._metrics.lag_rows = max(len(page), window.until.last - page[0].id + 1)
-        self._metrics.oldest_ms = page[0].created_ms
-        dead = await self._transactions.commit(page, lambda row: Marker(self._identity, progress_at(row)))
+        self._metrics.lag_rows = max(len(rows), window.until.last - rows[0].id + 1)
+        self._metrics.oldest_ms = rows[0].created_ms
+        dead = await self._transactions.commit(rows, lambda row: Marker(self._identity, progress_at(row)))
         self._marked = asyncio.get_running_loop().time()
-        self._progress = progress_at(page[-1])
-        self._metrics.committed(len(page), dead)
+        self._progress = progress_at(rows[-1])
+        self._metrics.committed(len(rows), dead)
 
     def _fits(self, window: Progress) -> bool:
-        """Whether the marker can be committed. It cannot if too many transactions are open; then it waits for fewer."""
-        fits = Marker(self._identity, window).fits()
+        """Whether the marker can be committed, at any row. If too many transactions are open, rows wait for fewer."""
+        fits = window.until is None or Marker(self._identity, window.past(window.until.last)).fits()
         if not fits and not self._said_too_long:
             log.warning(
                 "%d transactions are open in the database, too many for a marker; rows wait until there are fewer",
@@ -175,11 +184,19 @@ class Session:
     async def clean(self, cleaner: Database) -> None:
         """Deletes relayed rows, and leaves a copy of the position, over and over, through another connection."""
         before: Position | None = None
+        left, windows = self.committed, self._windows
+        newest = left.snapshot.xmax
+        """Above the transactions of all rows that were relayed."""
         while True:
             await asyncio.sleep(self._config.clean_up_interval)
             here = self.committed
-            if before is None or here.last != before.last:
+            # To leave it is a transaction, too, and moves the position, so there must be a reason, or it never ends:
+            # rows were relayed, or the former ones are settled only now.
+            any_row = windows != self._windows
+            if here != left and (any_row or left.snapshot.xmin < newest <= here.snapshot.xmin):
+                windows, newest = self._windows, here.snapshot.xmax if any_row else newest
                 await cleaner.leave(self._config.name, here)
+                left = here
             if self._config.clean_up and here != before:
                 while deleted := await cleaner.clean(here):
                     self._metrics.cleaned += deleted

@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from aioproducer.admin import KafkaAdmin, NewTopic
-from aioproducer.dead_letters import PREFIX, DeadLetters, is_of_the_record, without_value
+from aioproducer.dead_letters import PREFIX, DeadLetters, is_of_the_record, lessened
 from aioproducer.errors import (
     KafkaError,
-    RecordTooLargeException,
     RetriableException,
     SerializationException,
     TopicExistsException,
@@ -81,7 +80,7 @@ class Transactions:
                 await self._try(left, [self._record_of(row) for row in left], marker_at(left[-1]))
             except _Refused as refused:
                 if len(left) == 1:
-                    self._refuse(left[0], left[0].bare_record(), refused.error)
+                    self._refuse(left[0], refused.error)
                     continue
                 dead += await self.commit(left[: refused.index], marker_at)
                 dead += await self.commit([left[refused.index]], marker_at)
@@ -127,26 +126,31 @@ class Transactions:
         try:
             return row.record()
         except SerializationException as error:
-            self._refuse(row, row.bare_record(), error)
+            self._refuse(row, error)
             return self._dead[row.id]
 
-    def _refuse(self, row: Row, record: Record, error: KafkaError) -> None:
+    def _refuse(self, row: Row, error: KafkaError) -> None:
         """Gives the row a dead letter; RowRefusedException if it can have none."""
         where = f"row {row.id} of {self._table}, for the topic {row.topic}"
         before = self._dead.get(row.id)
-        if self._letters is None:
+        if self._letters is None or row.topic == self._letters.topic:
+            way = (
+                ", or the relay has a topic for dead letters"
+                if self._letters is None
+                else "; the topic of dead letters can have none of its own"
+            )
             raise RowRefusedException(
                 f"{where}, cannot be sent: {type(error).__name__}: {error}. No later row is relayed until the row is "
-                "corrected or deleted, or the relay has a topic for dead letters",
+                f"corrected or deleted{way}",
                 row.id,
             ) from error
         if before is None:
-            letter = self._letters.letter(record, error, attempts=1)
+            letter = self._letters.letter(_readable(row), error, attempts=1)
             headers = [*(letter.headers or ()), (ROW_HEADER, f"{self._table}/{row.id}".encode())]
             self._dead[row.id] = letter._replace(headers=headers)
             log.warning("%s, becomes a dead letter in %s: %s", where, self._letters.topic, error)
-        elif isinstance(error, RecordTooLargeException) and before.value is not None:
-            self._dead[row.id] = without_value(before)
+        elif (less := lessened(before, error)) is not None:
+            self._dead[row.id] = less
         else:
             raise RowRefusedException(
                 f"{where}, cannot be sent, and neither can its dead letter for {self._letters.topic}: "
@@ -161,6 +165,14 @@ class _Refused(Exception):
     def __init__(self, index: int, error: KafkaError) -> None:
         self.index = index
         self.error = error
+
+
+def _readable(row: Row) -> Record:
+    """The row's record, without headers if these are not of the documented form."""
+    try:
+        return row.record()
+    except SerializationException:
+        return row.bare_record()._replace(headers=[(PREFIX + "left-out", b"headers")])
 
 
 def _is_suspect(error: KafkaError) -> bool:

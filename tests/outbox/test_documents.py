@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.outbox import Outbox, OutboxRelay
+from aioproducer.outbox import Outbox, OutboxRelay, PositionMismatchException
 from aioproducer.testing.postgresql import Postgresql
 from tests.outbox.servers import read_committed, relayed, running, until_sql
 
@@ -124,6 +124,19 @@ async def test_rows_that_are_kept_and_partitions(dsn: str, database: Any, cluste
     assert [record.value for record in await read_committed(cluster.bootstrap_servers)] == [
         b"%d" % n for n in range(10)
     ]
+
+
+async def test_rows_that_were_restored(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
+    await Outbox().write(database, "orders", b"restored")
+    await database.execute("UPDATE outbox SET xid = (xid::text::bigint + 1000)::text::xid8")
+    statement = block("sql", "UPDATE outbox SET xid")
+    relay = OutboxRelay(dsn, bootstrap_servers=cluster.bootstrap_servers, begin="anew")
+    with pytest.raises(PositionMismatchException) as ended:
+        await relay.run()
+    assert str(ended.value).replace('"', "").endswith(f": {statement.strip().rstrip(';')}")
+    await database.execute(statement)
+    async with running(relay):
+        await relayed(relay, 1)
 
 
 def test_the_example(postgresql: Postgresql) -> None:

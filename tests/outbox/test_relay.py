@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import itertools
 from random import Random
 from typing import Any
 
@@ -21,7 +23,8 @@ from aioproducer.outbox import (
     RowRefusedException,
 )
 from aioproducer.outbox import marker as marker_module
-from tests.outbox.servers import read_committed, relayed, running, until, until_sql
+from aioproducer.testing.postgresql import Postgresql
+from tests.outbox.servers import read_committed, relayed, require_postgresql, running, until, until_sql
 from tests.outbox.writers import OUTBOX, Writers, assert_complete
 from tests.support.leaks import no_leaks as no_leaks
 
@@ -181,6 +184,23 @@ async def test_a_backlog_goes_in_bounded_transactions(dsn: str, database: Any, c
     assert [value[:4] for value in await values(cluster) if value] == [b"%04d" % n for n in range(300)]
 
 
+async def test_a_backlog_whose_pages_end_by_their_bytes(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
+    """The database measures headers otherwise than Python does: a page was once taken for the last one for that."""
+    await OUTBOX.write_many(
+        database,
+        (
+            {"topic": "orders", "value": b"%d" % n, "key": b"k", "partition": 0, "headers": {"h": "größe" * (n % 30)}}
+            for n in range(300)
+        ),
+    )
+    relay = relay_of(dsn, cluster, most_bytes=1000)
+    async with running(relay):
+        await relayed(relay, 300)
+        await until_sql(database, "SELECT count(*) = 0 FROM outbox")
+    assert await values(cluster) == [b"%d" % n for n in range(300)]
+    assert relay.metrics()["commit-total"] > 20
+
+
 async def test_the_position_goes_on_over_a_backlog_that_was_interrupted(
     dsn: str, database: Any, cluster: EmbeddedCluster
 ) -> None:
@@ -246,7 +266,7 @@ async def test_rows_that_cannot_be_sent_become_dead_letters(dsn: str, database: 
     cluster.create_topic("small", configs={"max.message.bytes": "500"})
     await OUTBOX.write(database, "orders", b"1", partition=0)
     await OUTBOX.write(database, "orders", b"x" * 2_000_000, key=b"large", partition=0)
-    await OUTBOX.write(database, "small", b"y" * 600, key=b"for small")
+    await OUTBOX.write(database, "small", b"y" * 600, key=b"for small", headers={"own": "kept"})
     await database.execute("INSERT INTO outbox (topic, value, headers) VALUES ('orders', 'z', '[1]')")
     await OUTBOX.write(database, "small", b"fits")
     await OUTBOX.write(database, "orders", b"6", partition=0)
@@ -265,7 +285,48 @@ async def test_rows_that_cannot_be_sent_become_dead_letters(dsn: str, database: 
     headers = [dict(record.headers) for record in dead]
     assert [found["aioproducer.dead.row"] for found in headers] == [b"outbox/2", b"outbox/3", b"outbox/4"]
     assert [found["aioproducer.dead.topic"] for found in headers] == [b"orders", b"small", b"orders"]
+    assert headers[1]["own"] == b"kept"
     assert headers[0]["aioproducer.dead.left-out"] == b"key: bytes of 5 bytes, value: bytes of 2000000 bytes"
+
+
+async def test_rows_whose_dead_letters_must_leave_out_more(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
+    """Of what refuses a row, the topic of dead letters may refuse the same: timestamps, keys and headers."""
+    bounds = {"max.message.bytes": "2000", "message.timestamp.after.max.ms": "3600000"}
+    for topic in ("dead", "bounded"):
+        cluster.create_topic(topic, configs=bounds)
+    await database.execute(
+        "INSERT INTO outbox (topic, key, value, created_at) VALUES ('bounded', 'k', 'v', '9000-01-01')"
+    )
+    await OUTBOX.write(database, "bounded", None, key=b"k" * 3000)
+    await OUTBOX.write(database, "bounded", b"v", headers={"a": "x" * 3000, "b": "y"})
+    await database.execute(
+        "INSERT INTO outbox (topic, headers) VALUES ('bounded', (repeat('[', 3000) || repeat(']', 3000))::jsonb)"
+    )
+    await database.execute(
+        "INSERT INTO outbox (topic, headers) VALUES ('bounded', ('{\"a\":' || repeat('9', 5000) || '}')::jsonb)"
+    )
+    await OUTBOX.write(database, "bounded", b"after")
+    relay = relay_of(dsn, cluster, dead_letter_topic="dead")
+    async with running(relay):
+        await relayed(relay, 6)
+        assert relay.metrics()["row-dead-total"] == 5
+    assert await values(cluster, topic="bounded", partitions=1) == [b"after"]
+    dead = await read_committed(cluster.bootstrap_servers, "dead", 1)
+    headers = [{name.removeprefix("aioproducer.dead."): data for name, data in record.headers} for record in dead]
+    assert [(record.key, record.value) for record in dead[:3]] == [(b"k", b"v"), (None, None), (None, None)]
+    assert headers[0]["timestamp"] == b"221845392000000"
+    assert headers[1]["left-out"] == b"key: bytes of 3000 bytes"
+    assert headers[2]["left-out"] == b"2 headers"
+    assert [found["row"] for found in headers] == [b"outbox/%d" % row_id for row_id in range(1, 6)]
+    assert [(found["error"], found["left-out"]) for found in headers[3:]] == [
+        (b"SerializationException", b"headers")
+    ] * 2
+
+
+async def test_a_refused_row_for_the_topic_of_dead_letters(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
+    await database.execute("INSERT INTO outbox (topic, headers) VALUES ('dead', '[1]')")
+    with pytest.raises(RowRefusedException, match="the topic of dead letters can have none of its own"):
+        await relay_of(dsn, cluster, dead_letter_topic="dead").run()
 
 
 async def test_a_topic_that_does_not_exist_yet_is_waited_for(dsn: str, database: Any) -> None:
@@ -285,14 +346,15 @@ async def test_a_position_without_a_database_that_fits(dsn: str, database: Any, 
     async with running(relay):
         await relayed(relay, 5)
         await until_sql(database, "SELECT position LIKE '5:%' FROM outbox_relays")
-    await database.execute("ALTER SEQUENCE outbox_id_seq RESTART WITH 3")
-    with pytest.raises(
-        PositionMismatchException, match="the row 5 was relayed, but the database has drawn ids only up"
-    ):
-        await relay_of(dsn, cluster).run()
-    await database.execute("ALTER SEQUENCE outbox_id_seq RESTART WITH 6")
     async with EmbeddedCluster() as other:
         other.create_topic("orders", 3)
+        await database.execute("ALTER SEQUENCE outbox_id_seq RESTART WITH 3")
+        for where, begin in ((cluster, "marker"), (cluster, "adopt"), (other, "adopt")):
+            with pytest.raises(
+                PositionMismatchException, match="row 5 was relayed, but the database has drawn ids only"
+            ):
+                await relay_of(dsn, where, begin=begin).run()
+        await database.execute("ALTER SEQUENCE outbox_id_seq RESTART WITH 6")
         with pytest.raises(MissingPositionException, match="the group 'aioproducer-outbox' has no position"):
             await relay_of(dsn, other).run()
         adopting = relay_of(dsn, other, begin="adopt", clean_up=False)
@@ -308,6 +370,120 @@ async def test_a_position_without_a_database_that_fits(dsn: str, database: Any, 
             await OUTBOX.write(database, "orders", b"6", partition=0)
             await relayed(anew, 7)
         assert (await values(other))[1:] == [b"%d" % n for n in range(7)], "anew only once"
+
+
+async def test_rows_of_a_server_with_higher_transaction_ids(postgresql: Any, database: Any, cluster: Any) -> None:
+    """A table restored into a new server, as pg_dump does it: no row may be relayed in one window after the other."""
+    import asyncpg
+
+    columns = ["id", "xid", "created_at", "topic", "partition", "key", "value", "headers"]
+    dump = io.BytesIO()
+    with Postgresql() as new:
+        restored = await asyncpg.connect(new.dsn())
+        try:
+            await restored.execute(OUTBOX.schema())
+            ahead = await restored.fetchval("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint") + 1_000
+            while int(await database.fetchval("SELECT pg_current_xact_id()::text")) < ahead:
+                pass
+            await OUTBOX.write_many(database, [{"topic": "orders", "value": b"%d" % n} for n in range(5)])
+            await database.copy_from_table("outbox", output=dump, columns=columns)
+            dump.seek(0)
+            await restored.copy_to_table("outbox", source=dump, columns=columns)
+            await restored.execute("SELECT setval('outbox_id_seq', 5)")
+            for begin in ("anew", "marker"):
+                with pytest.raises(
+                    PositionMismatchException, match="of a transaction that has not ended in this"
+                ) as no:
+                    await relay_of(new.dsn(), cluster, begin=begin).run()
+            assert await values(cluster) == []
+            await restored.execute(str(no.value).partition("of this database: ")[2])
+            relay = relay_of(new.dsn(), cluster)
+            async with running(relay):
+                await OUTBOX.write(restored, "orders", b"new")
+                await relayed(relay, 6)
+                await until_sql(restored, "SELECT count(*) = 0 FROM outbox")
+        finally:
+            await restored.close()
+    assert sorted(map(bytes, filter(None, await values(cluster)))) == [b"0", b"1", b"2", b"3", b"4", b"new"]
+
+
+async def test_rows_of_another_database_while_it_relays(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
+    relay = relay_of(dsn, cluster)
+    task = asyncio.create_task(relay.run())
+    await OUTBOX.write(database, "orders", b"1", partition=0)
+    await relayed(relay, 1)
+    async with database.transaction():  # none of these is relayed, whatever its id
+        await OUTBOX.write(database, "orders", b"2", partition=0)
+        await database.execute("UPDATE outbox SET xid = (xid::text::bigint + 1000)::text::xid8 WHERE id = 2")
+        await OUTBOX.write(database, "orders", b"3", partition=0)
+    with pytest.raises(PositionMismatchException, match="row 2 of "):
+        await task
+    assert await values(cluster) == [b"1"]
+    assert await database.fetchval("SELECT array_agg(id ORDER BY id) FROM outbox WHERE id > 1") == [2, 3]
+    await database.execute("UPDATE outbox SET xid = pg_current_xact_id() WHERE id = 2")
+    relay = relay_of(dsn, cluster)
+    async with running(relay):
+        await relayed(relay, 2)
+    assert await values(cluster) == [b"1", b"2", b"3"]
+
+
+async def test_a_second_connection_that_leads_elsewhere(
+    dsn: str, database: Any, cluster: EmbeddedCluster, postgresql: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An address with several servers: no row is deleted where this relay has no lock."""
+    import asyncpg
+
+    await database.execute("CREATE DATABASE elsewhere")
+    there = await asyncpg.connect(postgresql.dsn("elsewhere"))
+    addresses = itertools.cycle([dsn, postgresql.dsn("elsewhere")])
+    try:
+        await there.execute(OUTBOX.schema())
+        for connection in (there, database):
+            await OUTBOX.write(connection, "orders", b"1")
+        relay = relay_of(lambda: asyncpg.connect(next(addresses)), cluster)
+        async with running(relay):
+            await until(lambda: relay.metrics()["restart-total"] >= 2)
+        assert "it leads to another server or database" in caplog.text
+        for connection in (there, database):
+            assert await connection.fetchval("SELECT count(*) FROM outbox") == 1
+    finally:
+        await there.close()
+
+
+@pytest.mark.conformance
+async def test_two_phase_commit(cluster: EmbeddedCluster) -> None:
+    """NOTIFY and PREPARE TRANSACTION exclude each other; without the trigger it is a late commit as any other."""
+    import asyncpg
+
+    require_postgresql()
+    with Postgresql(settings={"max_prepared_transactions": 10}) as server:
+        connection = await asyncpg.connect(server.dsn())
+        try:
+            await connection.execute(OUTBOX.schema())
+            await connection.execute("BEGIN")
+            await OUTBOX.write(connection, "orders", b"never")
+            with pytest.raises(asyncpg.FeatureNotSupportedError, match="NOTIFY"):
+                await connection.execute("PREPARE TRANSACTION 'a'")
+            await connection.execute("DROP TRIGGER outbox_notify ON outbox")
+            await connection.execute("BEGIN")
+            await OUTBOX.write(connection, "orders", b"prepared", partition=0)
+            await connection.execute("PREPARE TRANSACTION 'a'")
+            relay = relay_of(server.dsn(), cluster)
+            async with running(relay):
+                await OUTBOX.write(connection, "orders", b"1", partition=0)
+                await relayed(relay, 1)
+                server.kill()
+                connection.terminate()
+                await asyncio.to_thread(server.start_again)
+                connection = await asyncpg.connect(server.dsn())
+                await OUTBOX.write(connection, "orders", b"2", partition=0)
+                await relayed(relay, 2)
+                await connection.execute("COMMIT PREPARED 'a'")
+                await relayed(relay, 3)
+                await until_sql(connection, "SELECT count(*) = 0 FROM outbox")
+        finally:
+            connection.terminate()
+    assert await values(cluster) == [b"1", b"2", b"prepared"]
 
 
 async def test_a_position_of_another_table(dsn: str, database: Any, cluster: EmbeddedCluster, postgresql: Any) -> None:
@@ -349,7 +525,12 @@ async def test_the_position_is_committed_again_before_it_expires(
 
 async def test_what_the_relay_needs_of_the_table(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
     for sql, words in [
-        ("ALTER SEQUENCE outbox_id_seq CACHE 20", "has a sequence with CACHE 20"),
+        ("ALTER SEQUENCE outbox_id_seq CACHE 20", "has a sequence with CACHE 20;"),
+        (
+            "ALTER SEQUENCE outbox_id_seq CACHE 1 MINVALUE -9 INCREMENT -1 CYCLE",
+            "has a sequence with INCREMENT -1 and CYCLE and MINVALUE -9; it must be an identity that counts up from 1",
+        ),
+        ("ALTER SEQUENCE outbox_id_seq MINVALUE 1 INCREMENT 1 CACHE 9", "has a sequence with CACHE 9 and CYCLE;"),
         ("ALTER TABLE outbox ALTER id DROP IDENTITY", "the column id of outbox has no sequence"),
         ("ALTER TABLE outbox ALTER value TYPE text USING ''", "the column value of outbox is text; it must be bytea"),
         ("ALTER TABLE outbox DROP key", "the column key of outbox is missing; it must be bytea"),
@@ -370,6 +551,10 @@ async def test_a_database_that_refuses(dsn: str, database: Any, cluster: Embedde
     await database.execute("GRANT SELECT, DELETE ON outbox TO plain")
     await database.execute("GRANT SELECT, INSERT, UPDATE ON outbox_relays TO plain")
     await database.execute("GRANT SELECT ON SEQUENCE outbox_id_seq TO plain")
+    await database.execute("ALTER TABLE outbox ENABLE ROW LEVEL SECURITY")
+    with pytest.raises(OutboxSchemaException, match="policies of row security hide rows of outbox from the relay"):
+        await relay_of(as_plain, cluster).run()
+    await database.execute("ALTER TABLE outbox DISABLE ROW LEVEL SECURITY")
     relay = relay_of(as_plain, cluster)
     async with running(relay):
         await OUTBOX.write(database, "orders", b"1", partition=0)

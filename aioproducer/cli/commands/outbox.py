@@ -63,7 +63,10 @@ def outbox(
         bool, typer.Option("--print-schema", help="Print the SQL that makes the tables, and exit.")
     ] = False,
     no_notify: Annotated[
-        bool, typer.Option("--no-notify", help="Print it without the trigger that wakes the relay.")
+        bool,
+        typer.Option(
+            "--no-notify", help="Print it without the trigger that wakes the relay; PREPARE TRANSACTION needs that."
+        ),
     ] = False,
     report: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Log a line with the figures this often; 0: never.")
