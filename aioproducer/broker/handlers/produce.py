@@ -203,7 +203,23 @@ def _scan_elsewhere(
     writer: _Writer,
     topics: Sequence[TopicProduceData],
 ) -> Steps[None]:
-    """Reads the batches in a thread, and appends them after that in slices."""
+    """Reads the batches in a thread, and appends them after that in slices. Unless it fails, its place in the order is
+    free when they are appended."""
+    try:
+        yield from _scan_in_thread(context, request, message, writer, topics)
+    except Exception:
+        request.release()
+        context.order.ended(request)
+        raise
+
+
+def _scan_in_thread(
+    context: BrokerContext,
+    request: Request,
+    message: ProduceRequest,
+    writer: _Writer,
+    topics: Sequence[TopicProduceData],
+) -> Steps[None]:
     batches: dict[int, tuple[RecordBatch, Wanted | None]] = {}
     now_ms = context.clock.time_ms()
     version = request.header.api_version
@@ -247,7 +263,7 @@ def _append_in_order(
         return append.end()
     finally:
         request.release()
-        context.order.ended(request.connection)
+        context.order.ended(request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,11 @@ class Channel:
         self.address = ""
         self.ended: list[Request] = []
         self.failed: list[str] = []
+        self.released: list[int] = []
         self.software: ClientSoftware | None = None
 
     def release(self, size: int) -> None:
-        pass
+        self.released.append(size)
 
     def send_response(self, request: Request, response: RequestEnd) -> None:
         self.ended.append(request)
