@@ -101,7 +101,7 @@ def _response(request: Request, end: RequestEnd) -> Any:
 
 
 def as_json(struct: Struct, version: int) -> dict[str, Any]:
-    """The fields of a version, in Kafka's spelling. Secrets are hidden. Records, and the metrics of a client, appear as their
+    """The fields of a version, in Kafka's spelling. Secrets are hidden. Records and pushed metrics appear as their
     size."""
     found: dict[str, Any] = {}
     for wire in struct.FIELDS:
