@@ -115,7 +115,12 @@ def test_how_many_hold_pushes_does_not_matter(monkeypatch: pytest.MonkeyPatch) -
     """What a push looks at: the holders whose size changes, and no others."""
     looked_at: list[int] = []
     magnitude = received_telemetry._magnitude
-    monkeypatch.setattr(received_telemetry, "_magnitude", lambda size: (looked_at.append(size), magnitude(size))[1])
+
+    def counting(size: int) -> int:
+        looked_at.append(size)
+        return magnitude(size)
+
+    monkeypatch.setattr(received_telemetry, "_magnitude", counting)
     monkeypatch.setattr(received_telemetry, "MAX_ALL_BYTES", 1_000_000)
     received = ReceivedTelemetry()
     for number in range(2000):
