@@ -48,6 +48,7 @@ from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from aioproducer.types import TopicPartition
+from tests.support.polling import eventually
 
 from .raw_clients.batches import make_batch
 from .raw_clients.raw_client import Connect, RawClient
@@ -119,6 +120,7 @@ class TestInSlices:
         monkeypatch.setattr(kafka_apis, "LARGE", -1)
         monkeypatch.setattr(kafka_apis, "PRODUCE_AT_ONCE", 0)
         monkeypatch.setattr(long_work, "FIRST_SLICE", -1)
+        monkeypatch.setattr(long_work, "AT_ONCE", -1)
         monkeypatch.setattr(slices, "SLICE", -1)
 
     async def test_topics_come_are_described_changed_and_go(self, cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -183,6 +185,7 @@ class TestInSlices:
         assert [one.error_code for one in answered.partitions] == [*[ErrorCode.NONE] * 500, unknown]
         ended = await client.request(EndTxnRequest("x", *producer, True), 4)
         assert ended.error_code == ErrorCode.NONE
+        await eventually(lambda: len(cluster.committed_offsets("g")) == 500)  # it is answered before that is complete
         assert cluster.committed_offsets("g") == {TopicPartition("wide", index): index for index in range(500)}
         (answered,) = (await client.request(commit, 4)).topics
         assert {one.error_code for one in answered.partitions} == {ErrorCode.TRANSACTION_ABORTABLE, unknown}
@@ -245,6 +248,7 @@ class TestInSlices:
             await other.request(MetadataRequest([]), 13)
         values = [[record.value for record in cluster.log("wide", index).records()] for index in (0, 1, 499, 500, 999)]
         assert values == [[b"1", b"2", b"3"], [b"1", b"2"], [b"1", b"2"], [b"1"], [b"1"]]
+        await eventually(lambda: len(left.released) == len(frames))
         assert sorted(left.released) == sorted(len(frame) - 4 for frame in frames)
 
     @pytest.mark.parametrize("cluster", [{"configs": {"queued.max.request.bytes": 2**27}}], indirect=True)
