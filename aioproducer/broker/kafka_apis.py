@@ -202,23 +202,32 @@ class KafkaApis:
         response = api.handle(self._context, request, message)
         if isinstance(response, Response):
             request.respond(response)
-        elif response is not None:
-            self._context.long_work.run(request, response, needed=api.changes)
+        elif response is None:
+            return
+        elif api.changes:
+            steps = self._in_order(request, response)
+            self._context.order.run(request, partial(self._context.long_work.run, request, steps, needed=True))
+        else:
+            self._context.long_work.run(request, response)
 
     def _handle_in_order(self, request: Request, api: Api, decoding: Steps[Any], *, needed: bool) -> None:
         request.hold()
-        steps = self._steps(request, api, decoding)
+        steps = self._in_order(request, self._steps(request, api, decoding))
         run = self._context.long_work.run_large
         self._context.order.run(request, partial(run, request, steps, needed=needed))
 
-    def _steps(self, request: Request, api: Api, decoding: Steps[Any]) -> Steps[Response | None]:
+    def _in_order(self, request: Request, steps: Steps[Response | None]) -> Steps[Response | None]:
+        """Later requests of the connection wait until the steps have ended."""
         try:
-            response = api.handle(self._context, request, (yield from decoding))
-            if response is None or isinstance(response, Response):
-                return response
-            return (yield from response)
+            return (yield from steps)
         finally:
-            self._context.order.ended(request.connection)
+            self._context.order.ended(request)
+
+    def _steps(self, request: Request, api: Api, decoding: Steps[Any]) -> Steps[Response | None]:
+        response = api.handle(self._context, request, (yield from decoding))
+        if response is None or isinstance(response, Response):
+            return response
+        return (yield from response)
 
     def _admits(self, request: Request) -> bool:
         authenticator = request.connection.authenticator

@@ -302,6 +302,7 @@ def slices_taken(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     monkeypatch.setattr(LongWork, "_advance", counted)
     monkeypatch.setattr(long_work, "FIRST_SLICE", -1)
+    monkeypatch.setattr(long_work, "AT_ONCE", -1)
     monkeypatch.setattr(slices, "SLICE", -1)
     return taken
 

@@ -131,6 +131,7 @@ class TestBackgroundThreads:
 
         monkeypatch.setattr(batch_scanner, "scan_all", slow)
         monkeypatch.setattr(long_work, "FIRST_SLICE", -1.0)
+        monkeypatch.setattr(long_work, "AT_ONCE", -1.0)
         try:
             packed = make_batch(bytes(3 * 2**20), codec=CompressionType.GZIP)
             data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, packed)])]

@@ -10,9 +10,11 @@ from aioproducer.broker.coordinators.transaction_coordinator import TransactionC
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, KafkaApis
 from aioproducer.broker.requests import long_work, slices
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
+from aioproducer.protocol.framing import decode_request_header
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -46,9 +48,11 @@ from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from aioproducer.types import TopicPartition
+from tests.support.polling import eventually
 
 from .raw_clients.batches import make_batch
 from .raw_clients.raw_client import Connect, RawClient
+from .requests.test_long_work import Channel
 
 
 def make_context() -> BrokerContext:
@@ -58,6 +62,19 @@ def make_context() -> BrokerContext:
 @pytest.fixture
 def apis() -> KafkaApis:
     return KafkaApis(make_context())
+
+
+def handle_after_disconnect(cluster: EmbeddedCluster, *frames: bytes) -> Channel:
+    """Handles the requests of a connection whose client has disconnected, in one turn of the loop."""
+    (server,) = cluster._servers.values()
+    apis, connection = KafkaApis(server.context), Channel()
+    for frame in frames:
+        header, body_at = decode_request_header(frame[4:])
+        request = Request(header, server.sockets.requests, connection, frame[4:], body_at)
+        request.abandon()
+        apis.handle(request, request.frame, body_at)
+        request.handled()
+    return connection
 
 
 EVERY_API = pytest.mark.parametrize("key", APIS, ids=lambda key: ApiKey(key).name)
@@ -103,6 +120,7 @@ class TestInSlices:
         monkeypatch.setattr(kafka_apis, "LARGE", -1)
         monkeypatch.setattr(kafka_apis, "PRODUCE_AT_ONCE", 0)
         monkeypatch.setattr(long_work, "FIRST_SLICE", -1)
+        monkeypatch.setattr(long_work, "AT_ONCE", -1)
         monkeypatch.setattr(slices, "SLICE", -1)
 
     async def test_topics_come_are_described_changed_and_go(self, cluster: EmbeddedCluster, client: RawClient) -> None:
@@ -167,6 +185,7 @@ class TestInSlices:
         assert [one.error_code for one in answered.partitions] == [*[ErrorCode.NONE] * 500, unknown]
         ended = await client.request(EndTxnRequest("x", *producer, True), 4)
         assert ended.error_code == ErrorCode.NONE
+        await eventually(lambda: len(cluster.committed_offsets("g")) == 500)  # it is answered before that is complete
         assert cluster.committed_offsets("g") == {TopicPartition("wide", index): index for index in range(500)}
         (answered,) = (await client.request(commit, 4)).topics
         assert {one.error_code for one in answered.partitions} == {ErrorCode.TRANSACTION_ABORTABLE, unknown}
@@ -175,19 +194,26 @@ class TestInSlices:
         assert {one.error_code for one in deleted.topics[0].partitions} == {ErrorCode.NONE}
         assert cluster.committed_offsets("g") == {TopicPartition("wide", 499): 499}
 
+    @pytest.mark.parametrize("large", [-1, 32 * 1024])
     async def test_requests_of_a_connection_stay_in_their_order(
-        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+        self,
+        cluster: EmbeddedCluster,
+        client: RawClient,
+        connect: Connect,
+        monkeypatch: pytest.MonkeyPatch,
+        large: int,
     ) -> None:
-        """A client sends three commits at once, the first of many partitions, and leaves."""
+        """A client sends three commits at once, the first of many partitions, and leaves. They are decoded in slices,
+        or only carried out in slices."""
+        monkeypatch.setattr(kafka_apis, "LARGE", large)
         cluster.create_topic("wide", partitions=1000)
 
         def commit(offset: int, count: int) -> bytes:
-            partitions = [OffsetCommitRequestPartition(index, offset) for index in range(count)]
+            partitions = [OffsetCommitRequestPartition(index, offset) for index in reversed(range(count))]
             topics = [OffsetCommitRequestTopic("wide", partitions=partitions)]
             return client.frame(OffsetCommitRequest("g", topics=topics), 9)[1]
 
-        await client.send_bytes(commit(1, 1000) + commit(2, 500) + commit(3, 1))
-        await client.close()
+        handle_after_disconnect(cluster, commit(1, 1000), commit(2, 500), commit(3, 1))
         (server,) = cluster._servers.values()
         other = await connect()
         while cluster.committed_offsets("g").get(TopicPartition("wide", 0)) != 3:
@@ -197,10 +223,17 @@ class TestInSlices:
         committed = cluster.committed_offsets("g")
         assert [committed[TopicPartition("wide", index)] for index in (0, 1, 499, 500, 999)] == [3, 2, 2, 1, 1]
 
-    @pytest.mark.parametrize("cluster", [{"configs": {"queued.max.request.bytes": 2**27}}], indirect=True)
+    @pytest.mark.parametrize("at_once", [0, 600, 1500])
     async def test_records_without_an_answer_are_kept_in_order_when_the_client_leaves(
-        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+        self,
+        cluster: EmbeddedCluster,
+        client: RawClient,
+        connect: Connect,
+        monkeypatch: pytest.MonkeyPatch,
+        at_once: int,
     ) -> None:
+        """All are decoded in slices, or only the first, or none."""
+        monkeypatch.setattr(kafka_apis, "PRODUCE_AT_ONCE", at_once)
         cluster.create_topic("wide", partitions=1000)
         topic_id = cluster.topic("wide").id
 
@@ -208,16 +241,15 @@ class TestInSlices:
             data = [PartitionProduceData(index, make_batch(value)) for index in range(count)]
             return client.frame(ProduceRequest(acks=0, topic_data=[TopicProduceData("", topic_id, data)]), 13)[1]
 
-        await client.send_bytes(produce(b"1", 1000) + produce(b"2", 500) + produce(b"3", 1))
-        await client.close()
-        (server,) = cluster._servers.values()
+        frames = produce(b"1", 1000), produce(b"2", 500), produce(b"3", 1)
+        left = handle_after_disconnect(cluster, *frames)
         other = await connect()
         while cluster.log("wide").log_end_offset < 3:
             await other.request(MetadataRequest([]), 13)
         values = [[record.value for record in cluster.log("wide", index).records()] for index in (0, 1, 499, 500, 999)]
         assert values == [[b"1", b"2", b"3"], [b"1", b"2"], [b"1", b"2"], [b"1"], [b"1"]]
-        while server.sockets.memory.used:
-            await other.request(MetadataRequest([]), 13)
+        await eventually(lambda: len(left.released) == len(frames))
+        assert sorted(left.released) == sorted(len(frame) - 4 for frame in frames)
 
     @pytest.mark.parametrize("cluster", [{"configs": {"queued.max.request.bytes": 2**27}}], indirect=True)
     async def test_records_that_cannot_be_read_cost_the_connection_and_no_memory(

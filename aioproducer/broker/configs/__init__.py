@@ -10,6 +10,7 @@ stored_topic_config.py    the configs of topics without effect
 cluster_configs.py     the effective configs of nodes and topics, and the sources of each value
 dynamic_configs.py     the configs of brokers that may change while a node runs
 config_changes.py      single changes to configs
+config_resource_type.py   what has configs, and which of them may be secrets
 resource_configs.py    the configs of groups, without effect, and of client metrics subscriptions
 client_match.py        the clients that a subscription is for
 linear_pattern.py      regular expressions of clients, matched in linear time

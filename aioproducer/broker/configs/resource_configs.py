@@ -100,6 +100,13 @@ _ROWS: Mapping[Owner, Mapping[str, ConfigKey]] = {
     Owner.GROUP: table(_GroupConfig),
     Owner.CLIENT_METRICS: table(ClientMetricsConfig),
 }
+
+
+def resource_config(owner: Owner, name: str) -> ConfigKey | None:
+    """The definition of a config; None for a name that is unknown."""
+    return _ROWS[owner].get(name)
+
+
 _INTERVALS = range(100, 3_600_001)
 
 

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 from typing import Protocol
 
 from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.configs.cluster_configs import ALL_NODES
 from aioproducer.broker.configs.config_changes import ConfigChange, OpType
-from aioproducer.broker.configs.resource_configs import Owner
+from aioproducer.broker.configs.config_resource_type import ConfigResourceType
 from aioproducer.broker.configs.topic_config import KIP_1269_CONFIGS
 from aioproducer.broker.handlers.access import Access
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.state.topic import validate_topic_name
 from aioproducer.errors import InvalidConfigurationException, InvalidRequestException
-
-
-class ConfigResourceType(IntEnum):
-    """The supported values of Kafka's ``ConfigResource.Type``."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
-
-    @property
-    def owner(self) -> Owner | None:
-        """Of configs that are only kept."""
-        return Owner(self) if self in (ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP) else None
 
 
 class ConfigResource(Protocol):

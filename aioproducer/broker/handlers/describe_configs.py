@@ -13,11 +13,12 @@ from collections.abc import Iterable
 
 from aioproducer.acls import AclOperation
 from aioproducer.broker.configs.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource, Synonym
+from aioproducer.broker.configs.config_resource_type import ConfigResourceType
 from aioproducer.broker.configs.dynamic_configs import DYNAMIC_BROKER_CONFIGS
 from aioproducer.broker.configs.resource_configs import Owner
 from aioproducer.broker.configs.topic_config import KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
 from aioproducer.broker.handlers.access import Access
-from aioproducer.broker.handlers.config_resource import ConfigResourceType, check_access, check_node, resource_type
+from aioproducer.broker.handlers.config_resource import check_access, check_node, resource_type
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request

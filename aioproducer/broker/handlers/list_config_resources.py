@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from aioproducer.acls import AclOperation
+from aioproducer.broker.configs.config_resource_type import ConfigResourceType
 from aioproducer.broker.configs.resource_configs import Owner
 from aioproducer.broker.handlers.access import Access
-from aioproducer.broker.handlers.config_resource import ConfigResourceType
 from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.requests.long_work import Steps
 from aioproducer.broker.requests.request import Request

@@ -52,22 +52,25 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
     # In version 0 an empty list means all topics; from version 1 on null does.
     if message.topics is None or (version == 0 and not message.topics):
         for topic in tuple(state.topics.values()):
-            if not access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name, asked_for=False):
-                continue
-            response.topics.append((yield from _describe(context, topic, request)))
+            if access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name, asked_for=False):
+                found = yield from _describe(context, topic, request)
+                _add(response, found, access, message)
             yield
     else:
         # A topic that is named twice is answered once.
         wanted = {(topic.topic_id, topic.name): topic for topic in message.topics}
         for one in wanted.values():
             found = yield from _find(context, access, one, request, create=message.allow_auto_topic_creation)
-            response.topics.append(found)
+            _add(response, found, access, message)
             yield
-    if message.include_topic_authorized_operations:
-        for described in response.topics:
-            if described.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED and described.name is not None:
-                described.topic_authorized_operations = access.operations(ResourceType.TOPIC, described.name)
     return response
+
+
+def _add(response: MetadataResponse, found: MetadataResponseTopic, access: Access, message: MetadataRequest) -> None:
+    is_seen = found.name is not None and found.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if message.include_topic_authorized_operations and is_seen:
+        found.topic_authorized_operations = access.operations(ResourceType.TOPIC, found.name or "")
+    response.topics.append(found)
 
 
 def _find(

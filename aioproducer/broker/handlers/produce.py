@@ -96,8 +96,9 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
     topics = _distinct(message.topic_data)
     version = request.header.api_version
     writer = _Writer.of(context, request, message)
-    writable = writer.writable(context, version, topics)
-    scans = None if context.order.is_busy(request.connection) else _scan_now(context, version, writable)
+    scans: _Scans | None = None
+    if not (_is_wide(topics) or context.order.is_busy(request.connection)):
+        scans = _scan_now(context, version, writer.writable(context, version, topics))
     if scans is not None:
         append = _Append(context, request, message, writer, scans)
         for data in topics:
@@ -145,6 +146,10 @@ class _Writer(NamedTuple):
         return found
 
 
+def _is_wide(topics: Sequence[TopicProduceData]) -> bool:
+    return max(len(topics), sum(len(data.partition_data) for data in topics)) > _PARTITIONS_AT_ONCE
+
+
 def _is_transactional(records: Records) -> bool:
     """Whether the records are a batch of a transaction; they may be anything."""
     if not isinstance(records, (memoryview, bytes, bytearray)) or len(records) <= _CODEC_AT:
@@ -155,8 +160,6 @@ def _is_transactional(records: Records) -> bool:
 def _scan_now(context: BrokerContext, version: int, topics: Sequence[TopicProduceData]) -> _Scans | None:
     """Decompresses what is compressed, and compresses what its topic wants in another codec; None if all that the
     request has to have done takes too long for the loop."""
-    if sum(len(data.partition_data) for data in topics) > _PARTITIONS_AT_ONCE:
-        return None
     size = 0
     packed: list[tuple[PartitionProduceData, TopicConfig | None]] = []
     for data in topics:
@@ -203,11 +206,30 @@ def _scan_elsewhere(
     writer: _Writer,
     topics: Sequence[TopicProduceData],
 ) -> Steps[None]:
-    """Reads the batches in a thread, and appends them after that in slices."""
+    """Reads the batches in a thread, and appends them after that in slices. Unless it fails, its place in the order is
+    free when they are appended."""
+    try:
+        yield from _scan_in_thread(context, request, message, writer, topics)
+    except Exception:
+        request.release()
+        context.order.ended(request)
+        raise
+
+
+def _scan_in_thread(
+    context: BrokerContext,
+    request: Request,
+    message: ProduceRequest,
+    writer: _Writer,
+    topics: Sequence[TopicProduceData],
+) -> Steps[None]:
     batches: dict[int, tuple[RecordBatch, Wanted | None]] = {}
     now_ms = context.clock.time_ms()
     version = request.header.api_version
-    for data in writer.writable(context, version, topics):
+    for data in topics:
+        yield
+        if not writer.writable(context, version, (data,)):
+            continue
         topic = _topic(context, version, data)
         for number, wanted in enumerate(data.partition_data, start=1):
             if number % _PARTITIONS_AT_ONCE == 0:
@@ -247,7 +269,7 @@ def _append_in_order(
         return append.end()
     finally:
         request.release()
-        context.order.ended(request.connection)
+        context.order.ended(request)
 
 
 @dataclass(frozen=True, slots=True)

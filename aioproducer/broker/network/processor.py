@@ -388,6 +388,8 @@ class Processor:
         request, channel.in_flight = channel.in_flight, None
         if request is not None:
             request.abandon()
+        if self._requests.quotas is not None:
+            self._requests.quotas.lost(channel)
         self._gate.depart(self._listener, channel.address)
         if not self._channels:
             _settle(self._all_closed)

@@ -23,7 +23,7 @@ from aioproducer.broker.quotas.client_quotas import (
     ClientQuotas,
 )
 from aioproducer.broker.quotas.rate_quota import QuotaWindow
-from aioproducer.broker.requests.request import Request
+from aioproducer.broker.requests.request import Connection, Request
 from aioproducer.configs.config_def import INT_MAX
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import encode
@@ -51,7 +51,7 @@ class QuotaManagers:
         self.controller_mutation = ControllerMutationQuotaManager(
             quotas, QuotaWindow(config.controller_quota_window_size_seconds, config.controller_quota_window_num)
         )
-        self._throttled: dict[Request, asyncio.TimerHandle] = {}
+        self._throttled: dict[Connection, asyncio.TimerHandle] = {}
 
     def mutations(self, request: Request, *, strict_from: int) -> ControllerMutationQuota:
         """The quota of what this request may create and delete. Versions from ``strict_from`` on can be refused."""
@@ -106,6 +106,12 @@ class QuotaManagers:
                 self.produce.throttled(user, client_id, throttle_ms, now)
                 self._mute(request, throttle_ms)
 
+    def lost(self, connection: Connection) -> None:
+        """Ends the throttling of a client that has disconnected: its time may be days."""
+        timer = self._throttled.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+
     @property
     def throttled(self) -> int:
         """How many connections are not read because their clients are throttled."""
@@ -119,9 +125,12 @@ class QuotaManagers:
 
     def _mute(self, request: Request, throttle_ms: int) -> None:
         request.throttle_time_ms = throttle_ms
+        if request.abandoned:
+            return
         request.start_throttling()
-        self._throttled[request] = asyncio.get_running_loop().call_later(throttle_ms / 1000, self._unmute, request)
+        timer = asyncio.get_running_loop().call_later(throttle_ms / 1000, self._unmute, request)
+        self._throttled[request.connection] = timer
 
     def _unmute(self, request: Request) -> None:
-        del self._throttled[request]
+        del self._throttled[request.connection]
         request.end_throttling()

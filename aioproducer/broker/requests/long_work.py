@@ -21,6 +21,10 @@ Steps = Generator[None, None, T]
 FIRST_SLICE = 0.0005
 """Seconds of the first slice. Nearly all requests take less."""
 
+AT_ONCE = 0.0001
+"""Seconds that a request gets at once even if others have used up the turn, after its first step: enough for a dozen
+partitions or topics, so a request that names few does not wait for the first slices of others."""
+
 LARGE_AT_ONCE = 16
 """How many large requests are handled at the same time."""
 
@@ -63,10 +67,11 @@ class _Work:
 
 
 class LongWork:
-    """The long requests of one node. Each gets a slice of time at once. If it needs more, it takes turns with all other
-    work that takes long (:class:`Slices`), and so do the steps that encode its response. Requests that need still more
-    are parked unless few are that long, because each keeps a part of its answer in memory. Wherever requests wait, the
-    addresses of clients take turns.
+    """The long requests of one node. Each gets a slice of time at once, a shorter one (:data:`AT_ONCE`) if others have
+    used up this turn of the loop. If it needs more, it takes turns with all other work that takes long
+    (:class:`Slices`), and so do the steps that encode its response. Requests that need still more are parked unless few
+    are that long, because each keeps a part of its answer in memory. Wherever requests wait, the addresses of clients
+    take turns.
 
     When a client disconnects, its work is dropped unless it is ``needed``: then it changes something, and also waits
     while there is no ``room`` for more changes.
@@ -89,7 +94,10 @@ class LongWork:
     def run(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
         """Runs the steps and responds with their result, now or later. If it is None, they have ended the request."""
         work = _Work(request, steps, needed)
-        if not self._slices.begin(partial(self._begin, work), FIRST_SLICE):
+        if self._slices.begin(partial(self._begin, work), FIRST_SLICE):
+            return
+        # Two steps at least, though the time may have passed because another process had the core.
+        if not (self._advance(work, self._slices.now()) or self._advance(work, self._slices.now() + AT_ONCE)):
             self._queued += 1
             self._slices.add(work.owner, partial(self._begin_late, work), first=True)
 

@@ -46,6 +46,9 @@ class Quotas(Protocol):
     def no_answer(self, request: Request) -> None:
         """Called when a request ends without a response."""
 
+    def lost(self, connection: Connection) -> None:
+        """Called when the client of a connection has disconnected."""
+
 
 class ClientSoftware(NamedTuple):
     """The software of a client, as it describes itself (KIP-511)."""

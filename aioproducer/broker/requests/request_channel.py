@@ -6,21 +6,17 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from aioproducer.broker.requests.fair_queue import FairQueue
 from aioproducer.broker.requests.request import Quotas, Request
 from aioproducer.broker.requests.response import EndThrottlingResponse, RequestEnd, StartThrottlingResponse
 from aioproducer.timing.clock import Clock
 
-T = TypeVar("T")
-
 
 class Sentinel(Enum):
     """An item that a handler may get instead of a request."""
 
-    WAKEUP = "wakeup"
-    """A callback is queued."""
     SHUTDOWN = "shutdown"
     """Ends the handler that gets it."""
 
@@ -68,11 +64,11 @@ class RequestChannel:
         self.quotas = quotas
         self._requests: FairQueue[Request | Sentinel] = FairQueue()
         self._callbacks: deque[CallbackRequest] = deque()
-        # No handler waits while anything is queued, and no processor while there is room.
-        self._idle_handlers: deque[asyncio.Future[Request | Sentinel]] = deque()
+        # Whoever is woken looks at the queue again: an item is never handed over past those that are queued. Each item
+        # wakes a handler, and each that is taken a processor.
+        self._idle_handlers: deque[asyncio.Future[None]] = deque()
         self._blocked: deque[asyncio.Future[None]] = deque()
         self._waiting_for_rest: list[asyncio.Future[None]] = []
-        self._handed_over = 0  # to handlers that have not begun yet
         self._processors: dict[int, ResponseQueue] = {}
         self.handler: Callable[[Request], object] | None = None
         self.caller: Callable[[CallbackRequest], object] | None = None
@@ -119,12 +115,12 @@ class RequestChannel:
                 if room.cancelled():
                     _discard(self._blocked, room)
                 else:
-                    self._wake_blocked()
+                    _wake_one(self._blocked)
                 raise
 
     def offer(self, request: Request) -> bool:
         """Queues a request if there is room, and returns whether there was."""
-        if not self._idle_handlers and len(self._requests) >= self._size:
+        if len(self._requests) >= self._size:
             return False
         self._put(request)
         return True
@@ -138,34 +134,29 @@ class RequestChannel:
         if not self._requests:
             return None
         item = self._requests.popleft()
-        self._wake_blocked()
+        _wake_one(self._blocked)
         return item
 
     async def receive_request(self) -> Item:
         """Waits for the next item."""
-        item = self.poll()
-        if item is not None:
-            return item
-        waiter: asyncio.Future[Request | Sentinel] = asyncio.get_running_loop().create_future()
-        self._idle_handlers.append(waiter)
-        self.rested()
-        try:
-            item = await waiter
-        except asyncio.CancelledError:
-            if waiter.cancelled():
-                _discard(self._idle_handlers, waiter)
-            else:
-                self._handed_over -= 1
-                self._put(waiter.result())
-            raise
-        self._handed_over -= 1
+        while (item := self.poll()) is None:
+            work: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle_handlers.append(work)
+            self.rested()
+            try:
+                await work
+            except asyncio.CancelledError:
+                if work.cancelled():
+                    _discard(self._idle_handlers, work)
+                else:
+                    _wake_one(self._idle_handlers)
+                raise
         return item
 
     def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
         """Queues the rest of a request for a handler."""
         self._callbacks.append(CallbackRequest(request, fun))
-        if self._idle_handlers:
-            self._put(Sentinel.WAKEUP)
+        _wake_one(self._idle_handlers)
 
     def call_now(self, request: Request, fun: Callable[[], object]) -> None:
         """Runs the rest of a request without queueing it."""
@@ -175,7 +166,7 @@ class RequestChannel:
     @property
     def waits(self) -> bool:
         """Whether anything waits for a handler."""
-        return bool(self._requests or self._callbacks or self._handed_over)
+        return bool(self._requests or self._callbacks)
 
     def send_shutdown(self) -> None:
         """Ends one handler, when the queue comes to it. There is always room for this."""
@@ -214,23 +205,19 @@ class RequestChannel:
         await waiter
 
     def _put(self, item: Request | Sentinel) -> None:
-        while self._idle_handlers:
-            waiter = self._idle_handlers.popleft()
-            if not waiter.done():
-                waiter.set_result(item)
-                self._handed_over += 1
-                return
         self._requests.append(item.connection.address if isinstance(item, Request) else None, item)
-
-    def _wake_blocked(self) -> None:
-        while self._blocked:
-            room = self._blocked.popleft()
-            if not room.done():
-                room.set_result(None)
-                return
+        _wake_one(self._idle_handlers)
 
 
-def _discard(waiting: deque[asyncio.Future[T]], waiter: asyncio.Future[T]) -> None:
+def _wake_one(waiting: deque[asyncio.Future[None]]) -> None:
+    while waiting:
+        waiter = waiting.popleft()
+        if not waiter.done():
+            waiter.set_result(None)
+            return
+
+
+def _discard(waiting: deque[asyncio.Future[None]], waiter: asyncio.Future[None]) -> None:
     """Removes a cancelled waiter, unless it was skipped and removed before its task could run."""
     if waiter in waiting:
         waiting.remove(waiter)

@@ -11,6 +11,7 @@ import json
 import logging
 from typing import Any
 
+from aioproducer.broker.configs.config_resource_type import ConfigResourceType, may_be_secret
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_metrics import RequestTimes
 from aioproducer.broker.requests.response import CloseConnectionResponse, RequestEnd, SendResponse
@@ -67,7 +68,24 @@ def _request(request: Request) -> Any:
     if header.api_key == ApiKey.API_VERSIONS and header.api_version > APIS[ApiKey.API_VERSIONS].request.MAX_VERSION:
         return None  # its fields are unknown
     message, _ = decode_prefix(APIS[ApiKey(header.api_key)].request, header.api_version, request.frame, request.body_at)
-    return as_json(message, header.api_version)
+    found = as_json(message, header.api_version)
+    _hide_configs(header.api_key, found)
+    return found
+
+
+def _hide_configs(api_key: int, message: dict[str, Any]) -> None:
+    """Hides the values of configs that may be secret, as Kafka's ``RequestChannel.loggableRequest`` does; those that a
+    topic is created with, too."""
+    if api_key == ApiKey.CREATE_TOPICS:
+        owners = [(ConfigResourceType.TOPIC, topic) for topic in message["topics"]]
+    elif api_key in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS):
+        owners = [(resource["resourceType"], resource) for resource in message["resources"]]
+    else:
+        return
+    for kind, owner in owners:
+        for config in owner["configs"]:
+            if config["value"] is not None and may_be_secret(kind, config["name"]):
+                config["value"] = Password.HIDDEN
 
 
 def _response(request: Request, end: RequestEnd) -> Any:
@@ -83,7 +101,8 @@ def _response(request: Request, end: RequestEnd) -> Any:
 
 
 def as_json(struct: Struct, version: int) -> dict[str, Any]:
-    """The fields of a version, in Kafka's spelling. Records appear as their size, and secrets are hidden."""
+    """The fields of a version, in Kafka's spelling. Secrets are hidden. Records and pushed metrics appear as their
+    size."""
     found: dict[str, Any] = {}
     for wire in struct.FIELDS:
         value = getattr(struct, wire.name)
@@ -91,8 +110,8 @@ def as_json(struct: Struct, version: int) -> dict[str, Any]:
             continue
         first, *words = wire.name.split("_")
         name = first + "".join(word.title() for word in words)
-        if wire.type is RECORDS:
-            found["recordsSizeInBytes"] = None if value is None else len(value)
+        if wire.type is RECORDS or (wire.name == "metrics" and wire.type is BYTES):
+            found[f"{name}SizeInBytes"] = None if value is None else len(value)
         elif wire.secret:
             found[name] = Password.HIDDEN
         else:

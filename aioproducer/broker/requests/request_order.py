@@ -8,6 +8,18 @@ from collections.abc import Callable
 from aioproducer.broker.requests.request import Connection, Request
 
 
+class _Place:
+    """What a connection is busy with."""
+
+    __slots__ = ("request", "waiting", "works")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.works = 1
+        """Parts of the request that have not ended."""
+        self.waiting: deque[tuple[Request, Callable[[], object]]] = deque()
+
+
 class RequestOrder:
     """The connections with a request that is still worked on after its handler has returned.
 
@@ -16,26 +28,34 @@ class RequestOrder:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Connection, deque[tuple[Request, Callable[[], object]]]] = {}
+        self._places: dict[Connection, _Place] = {}
 
     def is_busy(self, connection: Connection) -> bool:
         """Whether one of its requests is being worked on."""
-        return connection in self._waiting
+        return connection in self._places
 
     def run(self, request: Request, start: Callable[[], object]) -> None:
-        """Starts the work on a request as soon as the earlier ones have :meth:`ended`."""
-        waiting = self._waiting.get(request.connection)
-        if waiting is None:
-            self._waiting[request.connection] = deque()
+        """Starts a work on a request: as soon as the earlier requests of its connection have :meth:`ended`, and at once
+        if another work on this request has not ended. So a request keeps its place from its first work to its last."""
+        place = self._places.get(request.connection)
+        if place is None:
+            self._places[request.connection] = _Place(request)
+            start()
+        elif place.request is request:
+            place.works += 1
             start()
         else:
-            waiting.append((request, start))
+            place.waiting.append((request, start))
 
-    def ended(self, connection: Connection) -> None:
-        """Called when the work on the current request has ended."""
-        waiting = self._waiting[connection]
-        if waiting:
-            request, start = waiting.popleft()
-            request.call_back(start)
+    def ended(self, request: Request) -> None:
+        """Called when a work on the current request has ended."""
+        place = self._places[request.connection]
+        place.works -= 1
+        if place.works:
+            return
+        if place.waiting:
+            place.request, start = place.waiting.popleft()
+            place.works = 1
+            place.request.call_back(start)
         else:
-            del self._waiting[connection]
+            del self._places[request.connection]

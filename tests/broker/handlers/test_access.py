@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ from aioproducer.acls import (
     ResourceType,
 )
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.authorization.authorizer import STANDARD, Client
-from aioproducer.broker.handlers import delete_acls
+from aioproducer.broker.authorization.authorizer import STANDARD, Client, StandardAuthorizer
+from aioproducer.broker.handlers import delete_acls, metadata, produce
+from aioproducer.broker.requests.long_work import LongWork
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors import (
     ConfigException,
     GroupAuthorizationException,
@@ -33,6 +35,8 @@ from aioproducer.errors import (
     TransactionalIdAuthorizationException,
 )
 from aioproducer.errors.error_code import ErrorCode
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -42,6 +46,7 @@ from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPar
 from tests.broker.raw_clients.batches import make_batch
 from tests.broker.raw_clients.raw_client import RawClient
 from tests.broker.raw_clients.sasl import CONFIGS, ESCAPED, alice, java_configs, log_in
+from tests.broker.requests.test_long_work import Channel
 
 TOPIC, GROUP, TRANSACTIONAL_ID = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
 READ, WRITE = AclOperation.READ, AclOperation.WRITE
@@ -397,3 +402,59 @@ async def test_the_filters_of_a_request_are_compared_with_so_many_acls(monkeypat
         assert codes == [ErrorCode.NONE] * 6 + [ErrorCode.POLICY_VIOLATION] * 2
         assert [len(result.matching_acls) for result in results] == [1, *[0] * 7]
         assert [acl.name for acl in cluster.acls] == ["a", "c"]
+
+
+class TestInSlices:
+    """Between two slices, few questions are put to the authorizer, however many topics a request names."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The questions since the last slice began."""
+        found: list[str] = []
+        authorize = StandardAuthorizer.authorize
+
+        def asking(authorizer: StandardAuthorizer, client: Client, operation: Any, kind: Any, name: str) -> bool:
+            found.append(name)
+            return authorize(authorizer, client, operation, kind, name)
+
+        monkeypatch.setattr(StandardAuthorizer, "authorize", asking)
+        return found
+
+    @staticmethod
+    def most(asked: list[str], steps: Any) -> int:
+        """The most questions between two of these steps."""
+        most = 0
+        for _ in steps:
+            most = max(most, len(asked))
+            asked.clear()
+        return max(most, len(asked))
+
+    @pytest.mark.parametrize("every", [False, True])
+    @pytest.mark.parametrize("allowed", [False, True])
+    async def test_metadata(self, cluster: EmbeddedCluster, asked: list[str], allowed: bool, every: bool) -> None:
+        names = [f"n{number}" for number in range(200)]
+        for name in names:
+            cluster.create_topic(name)
+        if allowed:
+            cluster.create_acls(may(TOPIC, "n", READ, pattern_type=PatternType.PREFIXED, principal="User:*"))
+        context = cluster._context(0)
+        wanted = None if every else [MetadataRequestTopic(name=name) for name in names]
+        message = MetadataRequest(wanted, include_topic_authorized_operations=True)
+        request = Request(RequestHeader(ApiKey.METADATA, 12, 1, None), Channel(), Channel())
+        answers: list[Any] = []
+
+        def steps() -> Iterator[None]:
+            answers.append((yield from metadata.handle(context, request, message)))
+
+        assert self.most(asked, steps()) <= 10
+        operations = {topic.topic_authorized_operations for topic in answers[0].topics}
+        assert operations == ({1 << READ | 1 << AclOperation.DESCRIBE} if allowed else set() if every else {-(2**31)})
+
+    async def test_produce(self, cluster: EmbeddedCluster, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        data = [TopicProduceData(f"n{number}", partition_data=[]) for number in range(200)]
+        message = ProduceRequest(acks=1, topic_data=data)
+        request = Request(RequestHeader(ApiKey.PRODUCE, 9, 1, None), Channel(), Channel())
+        works: list[Any] = []
+        monkeypatch.setattr(LongWork, "run", lambda work, request, steps, **more: works.append(steps))
+        assert produce.handle(cluster._context(0), request, message) is None
+        assert self.most(asked, works.pop()) <= 1

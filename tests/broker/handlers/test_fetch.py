@@ -447,6 +447,7 @@ class TestManyPartitions:
         cluster.create_topic("wide", partitions=self.COUNT)
         # Every slice has one step: some thirty partitions.
         monkeypatch.setattr(long_work, "FIRST_SLICE", 0)
+        monkeypatch.setattr(long_work, "AT_ONCE", 0)
         monkeypatch.setattr(slices, "SLICE", 0)
 
     def request(self, cluster: EmbeddedCluster, *more: int, **fields: Any) -> FetchRequest:
@@ -599,6 +600,7 @@ class TestManyBytes:
     def parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(fetch_handler, "_BYTES_AT_ONCE", 3 * self.BATCH)
         monkeypatch.setattr(long_work, "FIRST_SLICE", 0)
+        monkeypatch.setattr(long_work, "AT_ONCE", 0)
         monkeypatch.setattr(slices, "SLICE", 0)
 
     def append(self, cluster: EmbeddedCluster, count: int = 20) -> list[bytes | None]:

@@ -8,7 +8,10 @@ import socket
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors.error_code import ErrorCode
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -17,6 +20,7 @@ from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.broker.raw_clients.batches import make_batch
 from tests.broker.raw_clients.raw_client import Connect, RawClient
+from tests.broker.requests.test_long_work import Channel
 from tests.support.polling import eventually
 
 CLIENT: dict[str, str | None] = {"client-id": "raw"}
@@ -80,10 +84,23 @@ class TestProduce:
     async def test_a_client_that_leaves_while_it_is_throttled(
         self, cluster: EmbeddedCluster, client: RawClient
     ) -> None:
-        cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1000})
-        await client.request(produce(10_500), 9)
+        cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1})
+        assert (await client.request(produce(10_500), 9)).throttle_time_ms > 1000_000
+        (server,) = cluster._servers.values()
+        (timer,) = server.context.quotas._throttled.values()
         await client.close()
         await eventually(lambda: not cluster.metrics().select("Quotas")["throttled-clients"])
+        assert timer.cancelled(), "nothing keeps the connection until its time is over"
+
+    async def test_a_client_that_left_before_it_is_answered_is_not_throttled(self, cluster: EmbeddedCluster) -> None:
+        cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1})
+        (server,) = cluster._servers.values()
+        header = RequestHeader(ApiKey.PRODUCE, 9, 1, "raw")
+        request = Request(header, Channel(), Channel(), bytes(10_500), quotas=server.context.quotas)
+        request.abandon()
+        request.no_response()
+        assert request.throttle_time_ms > 1000_000
+        assert cluster.metrics().select("Quotas")["throttled-clients"] == 0
 
     async def test_a_node_may_stop_meanwhile(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         cluster.alter_client_quotas(CLIENT, {"producer_byte_rate": 1})

@@ -28,10 +28,11 @@ class Channel:
         self.address = ""
         self.ended: list[Request] = []
         self.failed: list[str] = []
+        self.released: list[int] = []
         self.software: ClientSoftware | None = None
 
     def release(self, size: int) -> None:
-        pass
+        self.released.append(size)
 
     def send_response(self, request: Request, response: RequestEnd) -> None:
         self.ended.append(request)
@@ -272,18 +273,29 @@ async def test_addresses_take_turns_among_parked_requests(monkeypatch: pytest.Mo
 async def test_a_work_begins_later_if_others_have_begun_in_the_same_turn() -> None:
     works = Works()
     works.work = LongWork(Slices(works.clock), works.room)
-    requests = [works.begin(name, 2) for name in "abc"]
-    assert (works.steps, len(works.work)) == (["a"], 3)
+    requests = [works.begin(name, 3) for name in "abc"]
+    assert ("".join(works.steps), len(works.work)) == ("abbcc", 3), "each has a step or two at once"
     await works.until_ended(*requests)
-    assert "".join(works.steps[:3]) == "aba", "those that begin and those that have begun go on in the same turn"
-    assert sorted(works.steps) == list("aabbcc")
+    assert "".join(works.steps[5:7]) == "ba", "those that begin and those that have begun go on in the same turn"
+    assert sorted(works.steps) == list("aaabbbccc")
+
+
+async def test_a_short_request_does_not_wait_for_the_first_slices_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "AT_ONCE", 10)
+    works = Works()
+    works.work = LongWork(Slices(works.clock), works.room)
+    long = [works.begin(str(number), 50, address=str(number)) for number in range(30)]
+    short = works.begin("short", 9, address="short")
+    assert works.channel.ended == [short]
+    assert len(works.steps) == 1 + 29 * 11 + 9
+    await works.until_ended(short, *long)
 
 
 async def test_a_work_that_begins_later_fails_as_others_do() -> None:
     works = Works()
     works.work = LongWork(Slices(works.clock), works.room)
     first = works.begin("a", 1)
-    works.begin("b", 0, ValueError("bad"))
+    works.begin("b", 2, ValueError("bad"))
     await works.until_ended(first)
     assert works.channel.failed == ["bad"]
 

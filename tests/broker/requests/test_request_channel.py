@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.request import ClientSoftware, Request
-from aioproducer.broker.requests.request_channel import CallbackRequest, RequestChannel, Sentinel
+from aioproducer.broker.requests.request_channel import CallbackRequest, RequestChannel
 from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool, avg_idle_percent
 from aioproducer.broker.requests.response import NoOpResponse, RequestEnd
 from aioproducer.protocol.headers import RequestHeader
@@ -103,8 +103,34 @@ async def test_a_callback_wakes_a_handler_that_waits() -> None:
     waiting = asyncio.create_task(channel.receive_request())
     await turns()
     make_request(channel).call_back(int)
-    assert await waiting is Sentinel.WAKEUP
-    assert isinstance(await channel.receive_request(), CallbackRequest)
+    assert isinstance(await waiting, CallbackRequest)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+async def test_senders_outnumber_the_room_and_none_waits_for_ever(size: int) -> None:
+    channel = RequestChannel(size, SystemClock())
+    handler = Handler()
+    pool = KafkaRequestHandlerPool("handler", channel, handler, SystemClock())
+    pool.resize(8)
+    await turns()
+    sending = [asyncio.create_task(channel.send_request(make_request(channel, number))) for number in range(40)]
+    await turns(200)
+    assert all(task.done() for task in sending)
+    assert len(handler.requests) == 40
+    pool.abort()
+    await pool.wait_closed()
+
+
+async def test_a_later_request_does_not_pass_one_whose_handler_is_still_being_woken() -> None:
+    channel = RequestChannel(10, SystemClock())
+    connection = Connection()
+    first, second = (make_request(channel, number, connection) for number in range(2))
+    waiting = asyncio.create_task(channel.receive_request())
+    await turns()
+    channel.offer(first)
+    channel.offer(second)
+    assert channel.poll() is first, "a handler that is awake comes before the one that is being woken"
+    assert await waiting is second
 
 
 async def test_a_handler_that_is_cancelled_loses_no_request() -> None:

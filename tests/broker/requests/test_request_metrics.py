@@ -10,14 +10,25 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.requests.request import Request
+from aioproducer.broker.requests.request_log import as_json
 from aioproducer.broker.requests.request_metrics import HISTOGRAMS, RequestMetrics, RequestTimes, api_name
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.headers import RequestHeader
+from aioproducer.protocol.messages import alter_configs, incremental_alter_configs
+from aioproducer.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
+from aioproducer.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
+from aioproducer.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.incremental_alter_configs import AlterableConfig, IncrementalAlterConfigsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.protocol.messages.push_telemetry import PushTelemetryRequest
+from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tests.broker.raw_clients.batches import make_batch
 from tests.broker.raw_clients.raw_client import Connect, RawClient
 
@@ -135,6 +146,50 @@ class TestLog:
         parts = ["requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs", "sendTimeMs"]
         assert sum(produced[part] for part in parts) == pytest.approx(produced["totalTimeMs"], abs=0.01)
         assert silent["response"] is None
+
+    async def test_configs_that_may_be_secret_are_hidden(
+        self, client: RawClient, lines: Lines, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        secret = "not-for-the-log"
+        hidden = [
+            (4, "ssl.keystore.password"),
+            (4, "listener.name.plaintext.ssl.key.password"),
+            (4, "listener.name.plaintext.plain.sasl.jaas.config"),
+            (4, "ssl.keystore.pasword"),
+            (2, "retention.mss"),
+            (16, "intervall.ms"),
+            (32, "consumer.hearbeat.interval.ms"),
+            (99, "log.retention.bytes"),
+        ]
+        shown = [(4, "log.retention.bytes"), (2, "retention.ms"), (16, "interval.ms"), (8, "kafka.server")]
+        for kind, name in hidden:
+            change = AlterableConfig(name, 0, secret)
+            resource = incremental_alter_configs.AlterConfigsResource(kind, "0", [change])
+            await client.request(IncrementalAlterConfigsRequest([resource], validate_only=True), 1)
+            replaced = AlterConfigsResource(kind, "0", [alter_configs.AlterableConfig(name, secret)])
+            await client.request(AlterConfigsRequest([replaced], validate_only=True), 2)
+        for kind, name in shown:
+            resource = incremental_alter_configs.AlterConfigsResource(kind, "0", [AlterableConfig(name, 0, "7")])
+            await client.request(IncrementalAlterConfigsRequest([resource], validate_only=True), 1)
+        configs = [CreatableTopicConfig("ssl.key.password", secret), CreatableTopicConfig("retention.ms", "8")]
+        await client.request(CreateTopicsRequest([CreatableTopic("t", 1, 1, configs=configs)]), 7)
+        while len(lines()) < 2 * len(hidden) + len(shown) + 1:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert secret not in caplog.text
+        requests = [line["request"] for line in lines()]
+        values = [request["resources"][0]["configs"][0]["value"] for request in requests[:-1]]
+        assert values == ["[hidden]"] * 2 * len(hidden) + ["7"] * len(shown)
+        created = requests[-1]["topics"][0]["configs"]
+        assert [config["value"] for config in created] == ["[hidden]", "8"]
+
+    def test_secrets_are_hidden_and_metrics_appear_as_their_size(self) -> None:
+        upsertion = ScramCredentialUpsertion("alice", 1, 4096, b"salt", b"password")
+        found = as_json(AlterUserScramCredentialsRequest([], [upsertion]), 0)["upsertions"][0]
+        assert (found["salt"], found["saltedPassword"], found["name"]) == ("[hidden]", "[hidden]", "alice")
+        assert as_json(SaslAuthenticateRequest(b"password"), 2) == {"authBytes": "[hidden]"}
+        pushed = as_json(PushTelemetryRequest(metrics=b"12345"), 0)
+        assert pushed["metricsSizeInBytes"] == 5
+        assert "metrics" not in pushed
 
     async def test_an_api_versions_request_of_the_future(self, client: RawClient, lines: Lines) -> None:
         header = RequestHeader(ApiKey.API_VERSIONS, 99, 1, "raw")
