@@ -175,10 +175,18 @@ class TestInSlices:
         assert {one.error_code for one in deleted.topics[0].partitions} == {ErrorCode.NONE}
         assert cluster.committed_offsets("g") == {TopicPartition("wide", 499): 499}
 
+    @pytest.mark.parametrize("large", [-1, 32 * 1024])
     async def test_requests_of_a_connection_stay_in_their_order(
-        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+        self,
+        cluster: EmbeddedCluster,
+        client: RawClient,
+        connect: Connect,
+        monkeypatch: pytest.MonkeyPatch,
+        large: int,
     ) -> None:
-        """A client sends three commits at once, the first of many partitions, and leaves."""
+        """A client sends three commits at once, the first of many partitions, and leaves. They are decoded in slices,
+        or only carried out in slices."""
+        monkeypatch.setattr(kafka_apis, "LARGE", large)
         cluster.create_topic("wide", partitions=1000)
 
         def commit(offset: int, count: int) -> bytes:
@@ -198,9 +206,17 @@ class TestInSlices:
         assert [committed[TopicPartition("wide", index)] for index in (0, 1, 499, 500, 999)] == [3, 2, 2, 1, 1]
 
     @pytest.mark.parametrize("cluster", [{"configs": {"queued.max.request.bytes": 2**27}}], indirect=True)
+    @pytest.mark.parametrize("at_once", [0, 600, 1500])
     async def test_records_without_an_answer_are_kept_in_order_when_the_client_leaves(
-        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+        self,
+        cluster: EmbeddedCluster,
+        client: RawClient,
+        connect: Connect,
+        monkeypatch: pytest.MonkeyPatch,
+        at_once: int,
     ) -> None:
+        """All are decoded in slices, or only the first, or none."""
+        monkeypatch.setattr(kafka_apis, "PRODUCE_AT_ONCE", at_once)
         cluster.create_topic("wide", partitions=1000)
         topic_id = cluster.topic("wide").id
 

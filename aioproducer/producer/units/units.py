@@ -64,14 +64,13 @@ class Units:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._max_block_ms = config.max_block_ms
-        self._patience = config.delivery_timeout_ms / 1000
         self._transactions = transactions
         self._hooks = hooks
         self._admission = admission
         self._metrics = metrics
         self._open: dict[UnitMember, None] = {}
         self._idle: list[asyncio.Future[None]] = []
-        self._group = UnitGroup()
+        self._group = UnitGroup(config.delivery_timeout_ms / 1000)
         self.memory = UnitMemory(config.buffer_memory)
         self._records = UnitRecords(config, accumulator, lot, sender, hooks, admission, taking, placed)
         self._committer = UnitCommitter(
@@ -221,7 +220,7 @@ class Units:
         if member.empty():
             member.become(UnitState.COMMITTED)
             return
-        self._group.end(member, self._loop.time() + self._patience)
+        self._group.end(member, self._loop.time())
         self.memory.closed(member)
         self._committer.wake()
         try:

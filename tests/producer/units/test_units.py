@@ -42,6 +42,8 @@ from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(30)]
 
+NO_NEW_TOPICS = {"auto.create.topics.enable": False}
+
 
 @asynccontextmanager
 async def using(cluster: ScriptedCluster, **config: Any) -> AsyncIterator[KafkaProducer[Any, Any]]:
@@ -165,6 +167,49 @@ async def test_offsets_of_a_topic_that_does_not_exist_fail_their_unit_alone(worl
         assert isinstance(written, Unit)
         await write(producer, b"later")
         assert committed(cluster) == [b"there", b"later"]
+
+
+@virtual
+@PROTOCOLS
+async def test_a_record_for_a_topic_that_was_deleted_fails_its_unit_alone(world: World, protocol: int) -> None:
+    """Its record uses up delivery.timeout.ms, but not the time of other units, in the transaction or behind it."""
+    times = {"max_block_ms": 3000, "delivery_timeout_ms": 6000, "request_timeout_ms": 2000}
+    async with a_cluster(protocol, configs=NO_NEW_TOPICS) as cluster, using(cluster, **times) as producer:
+        cluster.create_topic("gone", 1)
+        await write(producer, b"before", topic="gone")
+        cluster.delete_topic("gone")
+
+        async def one(number: int) -> None:
+            await asyncio.sleep(0 if number < 10 else number / 10)
+            async with producer.unit() as unit:
+                await unit.send("t", b"%d" % number, partition=0)
+                if number in (3, 6):
+                    await unit.send("gone", b"never", partition=0)
+
+        results = await asyncio.gather(*(one(number) for number in range(20)), return_exceptions=True)
+        failed = {number: result for number, result in enumerate(results) if result is not None}
+        assert list(failed) == [3, 6]
+        for error in failed.values():
+            assert isinstance(error, TimeoutException)
+            assert isinstance(error, DeliveryError)
+            assert (error.outcome, error.topic_partition) == (Outcome.NOT_SENT, ("gone", 0))
+        assert committed(cluster) == [b"%d" % number for number in range(20) if number not in failed]
+
+
+@virtual
+async def test_poison_after_poison_does_not_use_up_the_time_of_other_units(world: World) -> None:
+    times = {"max_block_ms": 1000, "delivery_timeout_ms": 3000, "request_timeout_ms": 1000}
+    async with a_cluster() as cluster, using(cluster, **times) as producer:
+
+        async def consume(number: int) -> None:
+            async with producer.unit() as unit:
+                await unit.send("t", b"%d" % number, partition=0)
+                topic = "nowhere" if number in (3, 6, 9) else "t"
+                await unit.send_offsets({TopicPartition(topic, 0): 1}, "g")
+
+        results = await asyncio.gather(*(consume(number) for number in range(12)), return_exceptions=True)
+        assert [number for number, result in enumerate(results) if result is not None] == [3, 6, 9]
+        assert committed(cluster) == [b"%d" % number for number in range(12) if number not in (3, 6, 9)]
 
 
 async def test_a_fenced_producer_fails_all_units_with_the_truth() -> None:
