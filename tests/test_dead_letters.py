@@ -21,7 +21,7 @@ from aioproducer.errors import (
 )
 from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.scripted_broker import Drop
+from tests.support.scripted_broker import never
 from tests.support.transactional import a_cluster, committed, transactional
 from tests.support.virtual_time import World, virtual
 
@@ -175,11 +175,11 @@ async def test_an_error_of_the_block_itself_makes_no_dead_letter() -> None:
 
 @virtual
 async def test_a_unit_that_may_be_committed_has_no_dead_letter(world: World) -> None:
-    patience = {"max_block_ms": 1000, "delivery_timeout_ms": 2000, "request_timeout_ms": 1000}
+    patience: dict[str, Any] = {"max_block_ms": 1000, "delivery_timeout_ms": 2000, "request_timeout_ms": 1000}
     async with a_cluster() as cluster, transactional(cluster, **patience) as producer:
         cluster.create_topic("dead")
         await producer.init_transactions()
-        cluster.broker.always(ApiKey.END_TXN, Drop())
+        cluster.broker.always(ApiKey.END_TXN, never())
         to = DeadLetters(producer, "dead")
         with pytest.raises(TimeoutException) as failed:
             await to.send("t", b"maybe")

@@ -25,7 +25,9 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @asynccontextmanager
-async def an_input(records: int, *, auto_create: bool = True, **configs: Any) -> AsyncIterator[EmbeddedCluster]:
+async def an_input(
+    records: int, *, auto_create: bool = True, configs: dict[str, Any] | None = None
+) -> AsyncIterator[EmbeddedCluster]:
     """A topic with this many records, by number, and one for what is made of them."""
     cluster_configs = {
         "group.initial.rebalance.delay.ms": 0,
@@ -163,7 +165,7 @@ async def test_a_record_that_a_broker_refuses_becomes_a_dead_letter() -> None:
         value = b"x" * 600 if message.value == b"31" else message.value
         output.send("out", value, partition=message.partition)
 
-    async with an_input(90, **{"max.message.bytes": 500}) as cluster:
+    async with an_input(90, configs={"max.message.bytes": 500}) as cluster:
         await run(cluster, "a", inflate, 90, dead=True)
         assert values(cluster) == [[one for one in row if one != b"31"] for row in numbers(90)]
         assert values(cluster, "dead") == [[b"31"]]

@@ -44,6 +44,9 @@ class Unit(Generic[K, V]):
         self._sending = 0
         self._withdrawn = False
 
+    def __del__(self) -> None:
+        self._units.forgotten(self._member)
+
     # In the block
 
     @overload
@@ -115,8 +118,7 @@ class Unit(Generic[K, V]):
 
     def _check_open(self, call: str) -> None:
         self._units.check_usable(call)
-        if self._member.state is not UnitState.OPEN:
-            raise IllegalStateException(f"{call} was called, but the unit's block is over: {self._member.state.value}")
+        self._units.check_entered(self._member, call)
 
     # The block
 
@@ -127,6 +129,7 @@ class Unit(Generic[K, V]):
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._units.check_entered(self._member, "the end of a unit")
         if exc is not None:
             self._units.drop(self._member, f"its block raised {type(exc).__name__}")
             return

@@ -280,9 +280,22 @@ class UnitCommitter:
 
 
 def _merged(members: Iterable[UnitMember]) -> list[tuple[ConsumerGroupMetadata, Offsets]]:
-    """One request for each group: where units name a partition twice, the offset of the later one counts."""
-    merged: dict[ConsumerGroupMetadata, dict[Any, Any]] = {}
+    """One request for each group and membership. Where units name a partition twice, the later one's offset counts.
+
+    Units may name a group by different memberships, or by its id alone. What they ask for is never sent under another
+    membership than theirs, so a partition that several of them name is in several requests, of which the last counts.
+    """
+    merged: dict[str, list[tuple[ConsumerGroupMetadata, dict[Any, Any]]]] = {}
     for member in members:
         for group, offsets in member.offsets:
-            merged.setdefault(group, {}).update(offsets)
-    return list(merged.items())
+            requests = merged.setdefault(group.group_id, [])
+            for other, asked in reversed(requests):
+                if other == group:
+                    asked.update(offsets)
+                    break
+                if not asked.keys().isdisjoint(offsets):
+                    requests.append((group, dict(offsets)))
+                    break
+            else:
+                requests.append((group, dict(offsets)))
+    return [request for requests in merged.values() for request in requests]

@@ -141,6 +141,23 @@ class Units:
             )
         self._open[member] = None
 
+    def check_entered(self, member: UnitMember, call: str) -> None:
+        """IllegalStateException unless the block of the unit is running."""
+        if member in self._open:
+            return
+        if member.state is UnitState.OPEN:
+            raise IllegalStateException(
+                f"{call} was called, but the unit's block has not begun: use `async with producer.unit() as unit:`"
+            )
+        raise IllegalStateException(f"{call} was called, but the unit's block is over: {member.state.value}")
+
+    def forgotten(self, member: UnitMember) -> None:
+        """No caller has the unit any more; may be called in any thread."""
+        if member not in self._open or self._loop.is_closed():
+            return
+        log.warning("a unit was dropped, because its block was entered and never left: nothing of it was sent")
+        self._loop.call_soon_threadsafe(self.drop, member, "its block was never left")
+
     async def add(self, member: UnitMember, given: ProducerRecord) -> None:
         """Adds a record when there is room."""
         record = await self._records.prepare(given)

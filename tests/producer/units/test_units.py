@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -300,6 +301,51 @@ async def test_misuse_of_a_unit_is_refused() -> None:
         assert unit.committed
         assert unit.result() == []
         assert committed(cluster) == [b"1"]
+
+
+async def test_a_unit_without_a_block_takes_nothing() -> None:
+    async with a_cluster() as cluster, using(cluster) as producer:
+        unit = producer.unit()
+        with pytest.raises(IllegalStateException, match="use `async with"):
+            await unit.send("t", b"1", partition=0)
+        with pytest.raises(IllegalStateException, match="use `async with"):
+            await unit.send_offsets({TopicPartition("t", 0): 1}, "g")
+        with pytest.raises(IllegalStateException, match="has not begun"):
+            await unit.__aexit__(None, None, None)
+        await write(producer, b"2")
+        done = await write(producer, b"3")
+        with pytest.raises(IllegalStateException, match="is over"):
+            await done.__aexit__(None, None, None)
+        assert committed(cluster) == [b"2", b"3"]
+
+
+async def test_a_unit_that_no_caller_has_any_more_gives_its_memory_back(caplog: pytest.LogCaptureFixture) -> None:
+    async with a_cluster() as cluster, using(cluster) as producer:
+        unit = await producer.unit().__aenter__()
+        await unit.send("t", b"1", partition=0)
+        assert producer.metrics()["unit-held-bytes"] > 0
+        del unit
+        gc.collect()
+        await asyncio.sleep(0)
+        assert (producer.metrics()["unit-held-bytes"], producer.metrics()["units-open"]) == (0, 0)
+        assert "was entered and never left" in caplog.text
+        async with producer.transaction():
+            await producer.send("t", b"2", partition=0)
+        assert committed(cluster) == [b"2"]
+
+
+async def test_the_offset_of_the_later_unit_counts_however_the_group_is_named() -> None:
+    async with a_cluster() as cluster, using(cluster) as producer:
+        by_id, by_name = ConsumerGroupMetadata("g"), ConsumerGroupMetadata("g", group_instance_id="me")
+
+        async def consume(offset: int, group: ConsumerGroupMetadata, partition: int = 1) -> None:
+            async with producer.unit() as unit:
+                await unit.send_offsets({TopicPartition("t", partition): offset}, group)
+
+        await asyncio.gather(consume(1, by_id), consume(2, by_name), consume(3, by_id), consume(4, by_name, 2))
+        assert cluster.committed_offsets("g") == {TopicPartition("t", 1): 3, TopicPartition("t", 2): 4}
+        assert producer.metrics()["unit-commit-total"] == 1
+        assert cluster.broker.count(ApiKey.TXN_OFFSET_COMMIT) == 3
 
 
 @virtual
