@@ -80,7 +80,8 @@ class Unit(Generic[K, V]):
         memory, each at most max.block.ms; all units together hold at most twice buffer.memory. ``timestamp_ms`` None
         means now.
 
-        Raises what keeps the record out: SerializationException, IllegalArgumentException, RecordTooLargeException,
+        Raises IllegalStateException outside the unit's block (``async with``), and what keeps the record out:
+        SerializationException, IllegalArgumentException, RecordTooLargeException,
         PartitionerException, TimeoutException, BufferExhaustedException, the error of a topic that brokers refuse, and
         UnitTooLargeException if the unit would hold more than buffer.memory. The unit goes on without the record if the
         block catches the error. A unit with a ``send`` that was cancelled cannot be committed.
