@@ -28,8 +28,10 @@ from aioproducer.errors import (
     PartitionerException,
     RecordTooLargeException,
     SerializationException,
+    UnitTooLargeException,
 )
 from aioproducer.producer.admission.admission import record_of
+from aioproducer.producer.hooks.serialization import Raw
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.units.unit import Unit
 from aioproducer.record_metadata import RecordMetadata
@@ -52,7 +54,8 @@ class DeadLetters(Generic[K, V]):
     A dead letter has the record's key, value and headers, and headers of its own that tell where the record was to go,
     why and when it died, how often, and where it came from. Nothing happens silently: each letter is logged, and if it
     cannot be delivered either, the caller gets the record's error, with a note. Nothing goes in circles: a record for
-    ``topic`` itself has no dead letter, and one that has died ``most_attempts`` times raises its error.
+    ``topic`` itself has no dead letter, and one that has died ``most_attempts`` times raises its error. The letter of a
+    record that cannot be serialized, or is too large for ``topic``, has neither key nor value, and says so.
     """
 
     def __init__(self, producer: KafkaProducer[K, V], topic: str, *, most_attempts: int = 5) -> None:
@@ -61,7 +64,7 @@ class DeadLetters(Generic[K, V]):
         if most_attempts < 1:
             raise IllegalArgumentException(f"most_attempts is {most_attempts}; it must be 1 or more")
         self.topic = topic
-        self._producer = producer
+        self.producer = producer
         self._most_attempts = most_attempts
         self._in_units = producer.config.transactional_id is not None
 
@@ -74,14 +77,14 @@ class DeadLetters(Generic[K, V]):
         record = _record(topic, value, fields)
         try:
             if not self._in_units:
-                return await self._producer.send(record)
-            async with self._producer.unit() as unit:
+                return await self.producer.send(record)
+            async with self.producer.unit() as unit:
                 await unit.send(record)
             return unit.result()[0]
         except KafkaError as error:
-            if not is_of_the_record(error):
+            if not is_of_the_record(error) or (self._in_units and _may_be_committed(error)):
                 raise
-            await self.put(record, error)
+            await self._put_all([self._letter(record, error)], [record], error, [])
         return None
 
     @asynccontextmanager
@@ -91,14 +94,17 @@ class DeadLetters(Generic[K, V]):
 
         An error of the block itself is raised, and so is one with the outcome ``unknown``: the unit may be committed.
         """
-        lettered = LetteredUnit(self._producer.unit())
+        lettered = LetteredUnit(self.producer.unit())
+        block_is_over = False
         try:
             async with lettered.unit:
                 yield lettered
+                block_is_over = True
         except DeliveryError as error:
-            if lettered.unit.outcome is not Outcome.NOT_SENT or not is_of_the_record(error):
+            if not block_is_over or _may_be_committed(error) or not is_of_the_record(error):
                 raise
-            await self._put_all(lettered.records, error, lettered.offsets, attempts=None, origin=None)
+            letters = [self._letter(record, error) for record in lettered.records]
+            await self._put_all(letters, lettered.records, error, lettered.offsets)
             lettered.dead = error
 
     async def put(
@@ -110,7 +116,8 @@ class DeadLetters(Generic[K, V]):
         origin: tuple[str, int, int] | None = None,
         offsets: Mapping[Group, Offsets] | None = None,
     ) -> None:
-        """Sends the dead letter of a record, and returns when it is delivered.
+        """Sends the dead letter of a record that was read, and returns when it is delivered. A key or value that is
+        bytes goes on as it is, without the producer's serializers.
 
         ``attempts``: how often delivering or processing it was tried; by default once more than its last dead letter
         says. ``origin``: topic, partition and offset that it was read from. ``offsets``, by group, are committed with
@@ -119,37 +126,48 @@ class DeadLetters(Generic[K, V]):
         Raises ``error`` with a note if the letter cannot be delivered, or must not be sent.
         """
         given = [] if offsets is None else [(group, dict(some)) for group, some in offsets.items()]
-        await self._put_all([record], error, given, attempts=attempts, origin=origin)
+        if given and not self._in_units:
+            raise IllegalArgumentException("offsets are committed with dead letters by transactional producers only")
+        letter = self.letter(record, error, attempts=attempts, origin=origin)
+        await self._put_all([letter], [record], error, given)
 
     async def _put_all(
         self,
+        letters: Sequence[ProducerRecord[Any, Any]],
         records: Sequence[ProducerRecord[Any, Any]],
         error: BaseException,
         offsets: Sequence[tuple[Group, Offsets]],
-        *,
-        attempts: int | None,
-        origin: tuple[str, int, int] | None,
     ) -> None:
-        if offsets and not self._in_units:
-            raise IllegalArgumentException("offsets are committed with dead letters by transactional producers only")
-        letters = [self.letter(record, error, attempts=attempts, origin=origin) for record in records]
         try:
-            while True:
-                try:
-                    await self._deliver(letters, offsets)
-                    break
-                except KafkaError as refused:
-                    less = [lessened(letter, refused) for letter in letters]
-                    if not any(less):
-                        raise
-                    letters = [new or letter for new, letter in zip(less, letters, strict=True)]
+            await self.deliver(letters, offsets)
         except KafkaError as failed:
-            error.add_note(f"its dead letter for {self.topic!r} was not delivered: {type(failed).__name__}: {failed}")
+            self.not_delivered(error, failed)
             raise error from failed
         for record in records:
             log.warning(
                 "a record for %r became a dead letter in %r: %s", record.topic, self.topic, type(error).__name__
             )
+
+    def not_delivered(self, error: BaseException, failed: KafkaError) -> None:
+        """Notes on the record's error that its dead letter was not delivered."""
+        error.add_note(f"its dead letter for {self.topic!r} was not delivered: {type(failed).__name__}: {failed}")
+
+    async def deliver(
+        self,
+        letters: Sequence[ProducerRecord[Any, Any]],
+        offsets: Sequence[tuple[Group, Offsets]],
+    ) -> None:
+        """Sends letters, with offsets in the same unit, and returns when they are delivered: without what their topic
+        refuses (:func:`lessened`). Raises the error of their delivery."""
+        while True:
+            try:
+                await self._deliver(letters, offsets)
+                return
+            except KafkaError as refused:
+                less = [lessened(letter, refused) for letter in letters]
+                if not any(less):
+                    raise
+                letters = [new or letter for new, letter in zip(less, letters, strict=True)]
 
     async def _deliver(
         self,
@@ -157,10 +175,10 @@ class DeadLetters(Generic[K, V]):
         offsets: Sequence[tuple[Group, Offsets]],
     ) -> None:
         if not self._in_units:
-            for delivery in [self._producer.send(letter) for letter in letters]:
+            for delivery in [self.producer.send(letter) for letter in letters]:
                 await delivery
             return
-        async with self._producer.unit() as unit:
+        async with self.producer.unit() as unit:
             for letter in letters:
                 await unit.send(letter)
             for group, some in offsets:
@@ -178,14 +196,26 @@ class DeadLetters(Generic[K, V]):
 
         Raises ``error`` with a note if there must be none.
         """
+        letter = self._letter(record, error, attempts=attempts, origin=origin)
+        return letter._replace(key=_raw(letter.key), value=_raw(letter.value))
+
+    def _letter(
+        self,
+        record: ProducerRecord[Any, Any],
+        error: BaseException,
+        *,
+        attempts: int | None = None,
+        origin: tuple[str, int, int] | None = None,
+    ) -> ProducerRecord[Any, Any]:
         headers = list(record.headers or ())
         before = dict(headers)
         count = _number(before.get(PREFIX + "attempts")) + 1 if attempts is None else attempts
+        deaths = _number(before.get(PREFIX + "deaths"))
         if record.topic == self.topic:
             error.add_note(f"it has no dead letter, because it is one: its topic is {self.topic!r}")
             raise error
-        if count > self._most_attempts:
-            error.add_note(f"it has no further dead letter, because it has died {count - 1} times")
+        if deaths >= self._most_attempts:
+            error.add_note(f"it has no further dead letter, because it has died {deaths} times")
             raise error
         told = {
             "topic": record.topic,
@@ -193,6 +223,7 @@ class DeadLetters(Generic[K, V]):
             "message": str(error)[:MOST_WORDS],
             "outcome": error.outcome.value if isinstance(error, DeliveryError) else Outcome.NOT_SENT.value,
             "attempts": str(count),
+            "deaths": str(deaths + 1),
             "time": str(time.time_ns() // 1_000_000),
         }
         if record.partition is not None:
@@ -236,6 +267,15 @@ def is_of_the_record(error: KafkaError) -> bool:
     )
 
 
+def _may_be_committed(error: KafkaError) -> bool:
+    """Whether the unit that ended with it may be committed all the same."""
+    return isinstance(error, DeliveryError) and error.outcome is not Outcome.NOT_SENT
+
+
+def _raw(data: Any) -> Any:
+    return Raw(data) if isinstance(data, bytes | bytearray | memoryview) else data
+
+
 def _record(topic: Any, value: Any, fields: Mapping[str, Any]) -> ProducerRecord[Any, Any]:
     known = {name: fields.get(name) for name in ("key", "partition", "timestamp_ms", "headers")}
     if unknown := fields.keys() - known.keys():
@@ -256,11 +296,11 @@ def lessened(letter: ProducerRecord[Any, Any], error: KafkaError) -> ProducerRec
             return None
         headers.append((PREFIX + "timestamp", str(letter.timestamp_ms).encode()))
         return letter._replace(timestamp_ms=None, headers=headers)
-    if not isinstance(error, SerializationException | RecordTooLargeException):
+    if not isinstance(error, SerializationException | RecordTooLargeException | UnitTooLargeException):
         return None
     if letter.key is not None or letter.value is not None:
         what = ", ".join(
-            f"{name}: {type(data).__name__}" + (f" of {len(data)} bytes" if isinstance(data, bytes) else "")
+            f"{name}: bytes of {len(data)} bytes" if isinstance(data, bytes) else f"{name}: {type(data).__name__}"
             for name, data in (("key", letter.key), ("value", letter.value))
             if data is not None
         )

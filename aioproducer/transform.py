@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from aioproducer.admin import KafkaAdmin
 from aioproducer.dead_letters import DeadLetters, is_of_the_record
@@ -29,6 +29,7 @@ from aioproducer.errors import (
     Outcome,
     RebalanceInProgressException,
     TimeoutException,
+    UnitTooLargeException,
     UnknownMemberIdException,
 )
 from aioproducer.producer.admission.admission import record_of
@@ -76,6 +77,15 @@ class Output:
         self.records.append(record_of(topic, value, *(fields.get(name) for name in names)))
 
 
+class _Made(NamedTuple):
+    """What a handler has made of a message: records, or its dead letter because of an error."""
+
+    message: Any
+    records: Sequence[ProducerRecord[Any, Any]]
+    error: BaseException | None = None
+    dead: ProducerRecord[Any, Any] | None = None
+
+
 Handler = Callable[[Any, Output], Awaitable[object]]
 
 
@@ -98,7 +108,10 @@ class Transform:
     transaction that covers it is undecided.
 
     A handler that raises is called ``attempts`` times. Then its message becomes a dead letter of ``letters``, in the
-    same unit as the offset; without ``letters`` the error ends :meth:`run`.
+    same unit as the offset; without ``letters`` the error ends :meth:`run`. So does a message whose output is refused,
+    or does not fit in ``buffer.memory``. A batch whose output does not fit is committed in smaller units.
+
+    Output for a topic or partition that does not exist is tried again until it does; other partitions go on meanwhile.
     """
 
     def __init__(
@@ -120,6 +133,8 @@ class Transform:
             raise IllegalArgumentException("a transform needs a producer with a transactional.id")
         if getattr(consumer, "_enable_auto_commit", False):
             raise IllegalArgumentException("the consumer commits by itself: give it enable_auto_commit=False")
+        if letters is not None and letters.producer is not producer:
+            raise IllegalArgumentException("the dead letters of a transform need its own producer")
         for name, number in (("attempts", attempts), ("concurrency", concurrency), ("max_records", max_records)):
             if number < 1:
                 raise IllegalArgumentException(f"{name} is {number}; it must be 1 or more")
@@ -155,7 +170,7 @@ class Transform:
             if assigned and (member, assigned) != self._placed:
                 await self._place(assigned)
                 self._placed = (member, assigned)
-            found = await self._consumer.getmany(timeout_ms=self._poll_ms, max_records=self._max_records)
+            found = await self._read()
             batches = [(TopicPartition(*where), list(messages)) for where, messages in found.items() if messages]
             for where, messages in batches:
                 self._unread.setdefault(where, messages[0].offset)
@@ -166,6 +181,18 @@ class Transform:
             if any(again):
                 self._placed = None
                 await asyncio.sleep(PAUSE)
+
+    async def _read(self) -> Mapping[Any, Sequence[Any]]:
+        try:
+            return await self._consumer.getmany(timeout_ms=self._poll_ms, max_records=self._max_records)
+        except asyncio.CancelledError as cancelled:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # aiokafka's getmany raises what its own tasks have ended with, and they may have been cancelled.
+            raise KafkaError(
+                "the consumer's getmany() was cancelled from inside: start another consumer"
+            ) from cancelled
 
     async def _place(self, assigned: frozenset[Any]) -> None:
         """Places the consumer at the offsets that are committed, once no transaction is undecided."""
@@ -183,43 +210,79 @@ class Transform:
     async def _commit(self, where: TopicPartition, messages: list[Any], member: ConsumerGroupMetadata) -> bool:
         """Commits what is made of a batch; returns whether the batch must be read again."""
         made = await _all(*(self._make(message) for message in messages))
+        return await self._commit_together(where, made, member)
+
+    async def _commit_together(
+        self, where: TopicPartition, made: Sequence[_Made], member: ConsumerGroupMetadata
+    ) -> bool:
+        """Commits what is made of some messages as one unit: in smaller ones if it is too large for one, or refused."""
+        records = [record for one in made for record in (one.records if one.dead is None else [one.dead])]
         try:
-            await self._unit(where, [record for records in made for record in records], messages[-1], member)
-        except DeliveryError as error:
-            if error.outcome is not Outcome.NOT_SENT or error.fatal:
-                raise
-            if isinstance(error, _MOVED_ON):
-                return True
-            if isinstance(error, TimeoutException) or not is_of_the_record(error):
-                log.warning("%s from offset %d is read again: %s", where, messages[0].offset, error)
-                return True
-            return await self._one_by_one(where, messages, made, member)
+            await self._unit(where, records, made[-1].message, member)
+        except UnitTooLargeException:
+            if len(made) == 1:
+                return await self._one_by_one(where, made, member)
+            middle = len(made) // 2
+            return await self._commit_together(where, made[:middle], member) or await self._commit_together(
+                where, made[middle:], member
+            )
         except KafkaError as error:
-            if not is_of_the_record(error):
+            if not self._goes_on(error):
                 raise
-            return await self._one_by_one(where, messages, made, member)
+            # Outside a delivery it is about one record, so that those before it can be committed.
+            if isinstance(error, DeliveryError) and _is_transient(error):
+                log.warning("%s from offset %d is read again: %s", where, made[0].message.offset, error)
+                return True
+            return await self._one_by_one(where, made, member)
         return False
 
-    async def _one_by_one(
+    async def _one_by_one(self, where: TopicPartition, made: Sequence[_Made], member: ConsumerGroupMetadata) -> bool:
+        """A record of the batch is refused: finds the message that it was made from, which becomes a dead letter."""
+        for one in made:
+            error, letter = one.error, one.dead
+            if letter is None:
+                try:
+                    await self._unit(where, one.records, one.message, member)
+                except KafkaError as refused:
+                    if not self._goes_on(refused):
+                        raise
+                    if _is_transient(refused):
+                        log.warning("%s from offset %d is read again: %s", where, one.message.offset, refused)
+                        return True
+                    error, letter = refused, self._dead(one.message, refused, 1)
+            if letter is not None and await self._bury(where, one.message, error, letter, member):
+                return True
+        return False
+
+    async def _bury(
         self,
         where: TopicPartition,
-        messages: Sequence[Any],
-        made: Sequence[list[ProducerRecord[Any, Any]]],
+        message: Any,
+        error: BaseException | None,
+        letter: ProducerRecord[Any, Any],
         member: ConsumerGroupMetadata,
     ) -> bool:
-        """A record of the batch is refused: finds the message that it was made from, which becomes a dead letter."""
-        for message, records in zip(messages, made, strict=True):
-            try:
-                await self._unit(where, records, message, member)
-            except KafkaError as error:
-                if isinstance(error, DeliveryError) and (error.outcome is not Outcome.NOT_SENT or error.fatal):
-                    raise
-                if isinstance(error, (*_MOVED_ON, TimeoutException)):
-                    return True
-                if not is_of_the_record(error):
-                    raise
-                await self._unit(where, [self._dead(message, error, 1)], message, member)
+        """Commits the dead letter of a message; returns whether the message must be read again."""
+        assert self._letters is not None
+        assert error is not None
+        try:
+            await self._letters.deliver([letter], [(member, {where: message.offset + 1})])
+        except KafkaError as failed:
+            if isinstance(failed, DeliveryError) and self._goes_on(failed) and _is_transient(failed):
+                log.warning("%s from offset %d is read again: %s", where, message.offset, failed)
+                return True
+            if not self._goes_on(failed):
+                raise
+            self._letters.not_delivered(error, failed)
+            raise error from failed
+        self._unread.pop(where, None)
         return False
+
+    def _goes_on(self, error: KafkaError) -> bool:
+        """Whether the producer is usable after the error of a unit, and nothing of that unit is committed."""
+        if isinstance(error, DeliveryError):
+            return error.outcome is Outcome.NOT_SENT and not error.fatal
+        return isinstance(error, UnitTooLargeException) or is_of_the_record(error)
 
     async def _unit(
         self,
@@ -234,7 +297,7 @@ class Transform:
             await unit.send_offsets({where: last.offset + 1}, member)
         self._unread.pop(where, None)
 
-    async def _make(self, message: Any) -> list[ProducerRecord[Any, Any]]:
+    async def _make(self, message: Any) -> _Made:
         """What the handler makes of the message, or its dead letter."""
         async with self._free:
             for attempt in range(1, self._attempts + 1):
@@ -243,17 +306,34 @@ class Transform:
                     await self._handler(message, output)
                 except Exception as error:
                     if attempt == self._attempts:
-                        return [self._dead(message, error, attempt)]
+                        return _Made(message, [], error, self._dead(message, error, attempt))
                 else:
-                    return output.records
+                    return _Made(message, output.records)
         raise AssertionError("unreachable")
 
     def _dead(self, message: Any, error: BaseException, attempts: int) -> ProducerRecord[Any, Any]:
+        where = (message.topic, message.partition, message.offset)
         if self._letters is None:
+            error.add_note("the message at offset {2} of {0}-{1} cannot be processed".format(*where))
             raise error
-        record = ProducerRecord(message.topic, message.value, message.key, headers=tuple(message.headers or ()))
-        origin = (message.topic, message.partition, message.offset)
-        return self._letters.letter(record, error, attempts=attempts, origin=origin)
+        headers = tuple(message.headers or ())
+        record = ProducerRecord(
+            message.topic, message.value, message.key, timestamp_ms=_timestamp(message), headers=headers
+        )
+        return self._letters.letter(record, error, attempts=attempts, origin=where)
+
+
+def _is_transient(error: KafkaError) -> bool:
+    """Whether the same unit may succeed later, so that its messages are read again."""
+    if isinstance(error, UnitTooLargeException):
+        return False
+    return isinstance(error, (*_MOVED_ON, TimeoutException)) or not is_of_the_record(error)
+
+
+def _timestamp(message: Any) -> int | None:
+    """When the message was written, in milliseconds since the epoch, if its consumer says so."""
+    at = getattr(message, "timestamp", None)
+    return at if isinstance(at, int) and at >= 0 else None
 
 
 async def _all(*works: Awaitable[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,15 +10,20 @@ from typing import Any
 
 import pytest
 
-from aioproducer import KafkaProducer, ProducerRecord, TopicPartition
+from aioproducer import DeliveryError, KafkaProducer, Outcome, ProducerRecord, TopicPartition
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.dead_letters import DeadLetters
 from aioproducer.errors import (
     IllegalArgumentException,
     IllegalStateException,
     RecordTooLargeException,
+    TimeoutException,
 )
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
+from tests.support.scripted_broker import never
+from tests.support.transactional import a_cluster, committed, transactional
+from tests.support.virtual_time import World, virtual
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -68,6 +74,7 @@ async def test_a_record_that_is_refused_goes_to_the_topic(
             "error": "RecordTooLargeException",
             "outcome": "not_sent",
             "attempts": "1",
+            "deaths": "1",
         }
         assert "a record for 'small' became a dead letter in 'dead'" in caplog.text
 
@@ -127,7 +134,7 @@ async def test_what_the_topic_of_dead_letters_refuses_is_left_out(transactional_
 async def test_a_letter_that_cannot_be_delivered_is_not_lost_silently(transactional_id: str | None) -> None:
     async with letters(transactional_id, max_block_ms=100) as (cluster, to):
         cluster.delete_topic("dead")
-        to = DeadLetters(to._producer, "bad name")
+        to = DeadLetters(to.producer, "bad name")
         with pytest.raises(RecordTooLargeException) as failed:
             await to.send("small", b"x" * 600)
         assert "its dead letter for 'bad name' was not delivered" in failed.value.__notes__[0]
@@ -141,14 +148,14 @@ async def test_misuse_has_no_dead_letter() -> None:
             await to.send("small", b"1", partitoin=0)
         with pytest.raises(IllegalArgumentException, match="transactional producers only"):
             await to.put(ProducerRecord("small"), ValueError(), offsets={"g": {TopicPartition("in", 0): 1}})
-        await to._producer.close()
+        await to.producer.close()
         with pytest.raises(IllegalStateException):
             await to.send("small", b"1")
         assert dead(cluster) == []
         with pytest.raises(IllegalArgumentException, match="is empty"):
-            DeadLetters(to._producer, "")
+            DeadLetters(to.producer, "")
         with pytest.raises(IllegalArgumentException, match="1 or more"):
-            DeadLetters(to._producer, "dead", most_attempts=0)
+            DeadLetters(to.producer, "dead", most_attempts=0)
 
 
 async def test_a_unit_that_fails_dies_as_a_whole_and_its_offsets_go_on() -> None:
@@ -167,6 +174,67 @@ async def test_a_unit_that_fails_dies_as_a_whole_and_its_offsets_go_on() -> None
         with pytest.raises(ZeroDivisionError):
             await _fails(to)
         assert len(dead(cluster)) == 2
+
+
+async def test_an_error_of_the_block_itself_makes_no_dead_letter() -> None:
+    async with letters("x") as (cluster, to):
+
+        async def with_a_unit_inside() -> None:
+            async with to.unit() as unit:
+                await unit.send("small", b"fine")
+                async with to.producer.unit() as inner:
+                    await inner.send("small", b"x" * 600)
+
+        with pytest.raises(RecordTooLargeException):
+            await with_a_unit_inside()
+        assert dead(cluster) == []
+        assert committed(cluster, "small") == []
+
+
+@virtual
+async def test_a_unit_that_may_be_committed_has_no_dead_letter(world: World) -> None:
+    patience: dict[str, Any] = {"max_block_ms": 1000, "delivery_timeout_ms": 2000, "request_timeout_ms": 1000}
+    async with a_cluster() as cluster, transactional(cluster, **patience) as producer:
+        cluster.create_topic("dead")
+        await producer.init_transactions()
+        cluster.broker.always(ApiKey.END_TXN, never())
+        to = DeadLetters(producer, "dead")
+        with pytest.raises(TimeoutException) as failed:
+            await to.send("t", b"maybe")
+        assert isinstance(failed.value, DeliveryError)
+        assert failed.value.outcome is Outcome.UNKNOWN
+        assert dead(cluster) == []
+        await producer.close(0)
+
+
+@WAYS
+async def test_a_record_that_was_read_keeps_its_bytes_whatever_the_serializers(transactional_id: str | None) -> None:
+    config = {"value_serializer": Json(), "key_serializer": Json()}
+    async with letters(transactional_id, **config) as (cluster, to):
+        await to.put(ProducerRecord("small", b"not json", b"k", timestamp_ms=1_700_000_000_000), ValueError("no json"))
+        assert await to.send("small", "x" * 600, key="k") is None
+        read, sent = dead(cluster)
+        assert (read.key, read.value) == (b"k", b"not json")
+        assert (sent.key, sent.value) == (b'"k"', b'"' + b"x" * 600 + b'"')
+
+
+async def test_a_record_may_be_tried_more_often_than_it_may_die() -> None:
+    async with letters("x") as (cluster, to):
+        await to.put(ProducerRecord("small", b"1"), ValueError(), attempts=6)
+        again = dead(cluster)[-1]
+        await to.put(ProducerRecord("small", b"1", headers=again.headers), ValueError(), attempts=6)
+        again = dead(cluster)[-1]
+        assert (told(again)["attempts"], told(again)["deaths"]) == ("6", "2")
+        with pytest.raises(ValueError) as failed:
+            await to.put(ProducerRecord("small", b"1", headers=again.headers), ValueError(), attempts=6)
+        assert "it has died 2 times" in failed.value.__notes__[0]
+
+
+class Json:
+    """A serializer that cannot serialize bytes."""
+
+    def serialize(self, topic: str, headers: Any, data: Any) -> bytes | None:
+        return None if data is None else json.dumps(data).encode()
 
 
 async def _fails(to: DeadLetters[Any, Any]) -> None:

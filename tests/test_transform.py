@@ -14,7 +14,7 @@ from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.admin import KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.dead_letters import DeadLetters
-from aioproducer.errors import IllegalArgumentException, ProducerFencedException
+from aioproducer.errors import IllegalArgumentException, KafkaError, ProducerFencedException
 from aioproducer.testing.simulation.checks.transaction_invariants import read_committed
 from aioproducer.transform import Output, Transform
 
@@ -25,9 +25,15 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @asynccontextmanager
-async def an_input(records: int, **configs: Any) -> AsyncIterator[EmbeddedCluster]:
+async def an_input(
+    records: int, *, auto_create: bool = True, configs: dict[str, Any] | None = None
+) -> AsyncIterator[EmbeddedCluster]:
     """A topic with this many records, by number, and one for what is made of them."""
-    cluster_configs = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
+    cluster_configs = {
+        "group.initial.rebalance.delay.ms": 0,
+        "group.min.session.timeout.ms": 100,
+        "auto.create.topics.enable": auto_create,
+    }
     async with EmbeddedCluster(configs=cluster_configs) as cluster:
         cluster.create_topic("in", PARTITIONS)
         cluster.create_topic("out", PARTITIONS, configs=configs)
@@ -56,7 +62,7 @@ async def a_transform(
     producer: KafkaProducer[Any, Any]
     async with (
         KafkaAdmin(bootstrap_servers=servers) as admin,
-        KafkaProducer(bootstrap_servers=servers, transactional_id=name) as producer,
+        KafkaProducer(bootstrap_servers=servers, transactional_id=name, **_of_the_producer(more)) as producer,
     ):
         await producer.init_transactions()
         try:
@@ -66,6 +72,13 @@ async def a_transform(
             yield Transform(consumer, producer, handler, group_id=GROUP, admin=admin, letters=letters, **more)
         finally:
             await consumer.stop()
+
+
+def _of_the_producer(more: dict[str, Any]) -> dict[str, Any]:
+    """Takes out what are configs of the producer."""
+    times = ("max_block_ms", "delivery_timeout_ms", "request_timeout_ms")
+    names = ("value_serializer", "buffer_memory", "batch_size", *times)
+    return {name: more.pop(name) for name in names if name in more}
 
 
 def values(cluster: EmbeddedCluster, topic: str = "out") -> list[list[bytes | None]]:
@@ -152,10 +165,94 @@ async def test_a_record_that_a_broker_refuses_becomes_a_dead_letter() -> None:
         value = b"x" * 600 if message.value == b"31" else message.value
         output.send("out", value, partition=message.partition)
 
-    async with an_input(90, **{"max.message.bytes": 500}) as cluster:
+    async with an_input(90, configs={"max.message.bytes": 500}) as cluster:
         await run(cluster, "a", inflate, 90, dead=True)
         assert values(cluster) == [[one for one in row if one != b"31"] for row in numbers(90)]
         assert values(cluster, "dead") == [[b"31"]]
+
+
+async def test_dead_letters_of_raw_bytes_need_no_serializer_and_keep_their_time() -> None:
+    class Number:
+        def serialize(self, topic: str, headers: Any, data: int | None) -> bytes | None:
+            return None if data is None else b"%d" % data
+
+    async def double(message: Any, output: Output) -> None:
+        if message.value == b"31":
+            raise ValueError("not 31")
+        output.send("out", int(message.value), partition=message.partition)
+
+    async with an_input(90) as cluster:
+        await run(cluster, "a", double, 90, dead=True, attempts=6, value_serializer=Number())
+        assert values(cluster) == [[one for one in row if one != b"31"] for row in numbers(90)]
+        ((letter,),) = [list(read_committed(one.log)) for one in cluster.topic("dead").partitions]
+        (given,) = [record for record in read_committed(cluster.log("in", 1)) if record.value == b"31"]
+        assert (letter.value, dict(letter.headers)["aioproducer.dead.attempts"]) == (b"31", b"6")
+        assert letter.timestamp_ms == given.timestamp_ms
+
+
+async def test_a_dead_letter_that_is_too_large_says_what_it_leaves_out() -> None:
+    async def fail(message: Any, output: Output) -> None:
+        if message.value.startswith(b"x"):
+            raise ValueError("no number")
+        await copy(message, output)
+
+    async with an_input(30) as cluster:
+        cluster.delete_topic("dead")
+        cluster.create_topic("dead", configs={"max.message.bytes": 1000})
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            await producer.send("in", b"x" * 2000, partition=0)
+        await run(cluster, "a", fail, 31, dead=True)
+        assert values(cluster) == numbers(30)
+        ((letter,),) = [list(read_committed(one.log)) for one in cluster.topic("dead").partitions]
+        headers = dict(letter.headers)
+        assert (letter.value, headers["aioproducer.dead.left-out"]) == (None, b"value: bytes of 2000 bytes")
+        assert headers["aioproducer.dead.error"] == b"ValueError"
+
+
+async def test_a_batch_whose_output_is_too_large_for_a_unit_is_divided() -> None:
+    async def inflate(message: Any, output: Output) -> None:
+        for _ in range(5 if message.value == b"31" else 1):
+            output.send("out", message.value.ljust(15_000, b"."), partition=message.partition)
+
+    async with an_input(90) as cluster:
+        await run(cluster, "a", inflate, 90, dead=True, buffer_memory=60_000, batch_size=20_000)
+        made = [[value.rstrip(b".") for value in row if value] for row in values(cluster)]
+        assert made == [[one for one in row if one != b"31"] for row in numbers(90)]
+        ((letter,),) = [list(read_committed(one.log)) for one in cluster.topic("dead").partitions]
+        assert dict(letter.headers)["aioproducer.dead.error"] == b"UnitTooLargeException"
+
+
+async def test_a_consumer_that_is_cancelled_from_inside_does_not_look_like_a_cancelled_run() -> None:
+    async with an_input(3) as cluster, a_transform(cluster, "a", copy) as transform:
+
+        async def cancelled(**more: Any) -> Any:
+            raise asyncio.CancelledError
+
+        transform._consumer.getmany = cancelled  # type: ignore[method-assign]
+        with pytest.raises(KafkaError, match="was cancelled from inside"):
+            await transform.run()
+
+
+async def test_output_for_a_topic_that_was_deleted_does_not_stop_other_partitions() -> None:
+    async def divided(message: Any, output: Output) -> None:
+        output.send("gone" if message.partition == 0 else "out", message.value, partition=message.partition)
+
+    times = {"max_block_ms": 300, "delivery_timeout_ms": 1000, "request_timeout_ms": 500}
+    async with an_input(30, auto_create=False) as cluster:
+        cluster.create_topic("gone")
+        async with a_transform(cluster, "a", divided, dead=True, **times) as transform:
+            running = asyncio.create_task(transform.run())
+            await until_committed(cluster, 30)
+            cluster.delete_topic("gone")
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+                for number in range(30, 60):
+                    _ = producer.send("in", b"%d" % number, partition=number % PARTITIONS)
+            await until_committed(cluster, 50)
+            transform.stop()
+            await running
+        assert values(cluster)[1:] == numbers(60)[1:]
+        assert cluster.committed_offsets(GROUP)[TopicPartition("in", 0)] == 10
+        assert values(cluster, "dead") == [[]]
 
 
 async def test_without_dead_letters_the_error_of_a_handler_ends_it() -> None:

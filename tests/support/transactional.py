@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aioproducer import KafkaProducer
+from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors.error_code import ErrorCode
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster, set_error
@@ -27,7 +28,7 @@ def transactional(cluster: ScriptedCluster, transactional_id: str = "x", **confi
     return make_producer(cluster.bootstrap_servers, transactional_id=transactional_id, **config)
 
 
-def committed(cluster: ScriptedCluster, topic: str = "t") -> list[bytes | None]:
+def committed(cluster: EmbeddedCluster, topic: str = "t") -> list[bytes | None]:
     """What a read_committed consumer sees, partition by partition."""
     values: list[bytes | None] = []
     for partition in cluster.topic(topic).partitions:

@@ -9,6 +9,11 @@ from typing import Any
 from aioproducer.errors import ConfigException, SerializationException
 from aioproducer.tasks.coroutine_functions import is_async
 
+
+class Raw(bytes):
+    """A key or value that no serializer is called for: it was read from a topic, and goes on as it is."""
+
+
 Serialize = Callable[[str, list[tuple[str, bytes | None]], Any], Any]
 """(topic, headers, data) → bytes or None; raises SerializationException for any error, and Unfinished."""
 
@@ -56,6 +61,8 @@ def serializing(plugin: Any, what: str) -> Serialize:
         raise _refused(plugin, what, "is neither callable nor has a method serialize")
 
     def with_headers(topic: str, headers: list[tuple[str, bytes | None]], data: Any) -> Any:
+        if data.__class__ is Raw:
+            return bytes(data)
         try:
             made = call(topic, headers, data)
         except Exception as error:
@@ -65,6 +72,8 @@ def serializing(plugin: Any, what: str) -> Serialize:
     def data_alone(topic: str, headers: list[tuple[str, bytes | None]], data: Any) -> Any:
         if data is None:
             return None
+        if data.__class__ is Raw:
+            return bytes(data)
         try:
             made = call(data)
         except Exception as error:

@@ -94,6 +94,13 @@ class TransactionCoordinator:
             self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
         return True
 
+    def partitions_missing(self) -> None:
+        """It has added no partition, because it does not know some of them."""
+        self.may_know = True  # a coordinator could have added the others
+        api = ApiKey.ADD_PARTITIONS_TO_TXN
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        self.last_error = error_for(code, self._message(api, code))
+
     # The producer's identity there
 
     @property

@@ -1,11 +1,16 @@
-"""Adds partitions to a transaction of the first protocol: AddPartitionsToTxn, before any write to them."""
+"""Adds partitions to a transaction of the first protocol: AddPartitionsToTxn, before any write to them.
+
+A coordinator adds none of the partitions of a request if one of them does not exist. Those that it names are asked for
+later, so that they do not keep the others out.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from aioproducer.errors import KafkaError
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.producer.transactions.status import TransactionStatus
@@ -15,6 +20,7 @@ from aioproducer.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from aioproducer.tasks.supervisor import Supervisor
+from aioproducer.timing.backoff import ExponentialBackoff
 
 
 class TransactionPartitions:
@@ -28,12 +34,14 @@ class TransactionPartitions:
         coordinator: TransactionCoordinator,
         status: TransactionStatus,
         supervisor: Supervisor,
+        backoff: ExponentialBackoff,
         joined: Callable[[Iterable[PartitionQueue]], None],
         passed: Callable[[], Awaitable[object]],
     ) -> None:
         self._coordinator = coordinator
         self._status = status
         self._supervisor = supervisor
+        self._backoff = backoff
         self._joined = joined
         self._passed = passed
         self._waiting: dict[PartitionQueue, None] = {}
@@ -64,9 +72,20 @@ class TransactionPartitions:
 
     async def _run(self) -> None:
         try:
+            missing: set[tuple[str, int]] = set()
+            failures = 0
             while self._waiting and self._status.goes_on():
-                queues = tuple(self._waiting)
-                await self._coordinator.ask(self._request(queues), AddPartitionsToTxnResponse, _codes)
+                queues = tuple(queue for queue in self._waiting if (queue.topic, queue.partition) not in missing)
+                if not queues:
+                    missing.clear()
+                    failures += 1
+                    await asyncio.sleep(self._backoff.wait(failures))
+                    continue
+                response = await self._coordinator.ask(self._request(queues), AddPartitionsToTxnResponse, _codes)
+                if found := _missing(response):
+                    missing |= found
+                    self._coordinator.partitions_missing()
+                    continue
                 for queue in queues:
                     del self._waiting[queue]
                 self._joined(queues)
@@ -84,9 +103,20 @@ class TransactionPartitions:
         return AddPartitionsToTxnRequest([], coordinator.transactional_id, *coordinator.identity, list(topics.values()))
 
 
+def _by_partition(response: AddPartitionsToTxnResponse) -> Iterator[tuple[tuple[str, int], int]]:
+    for topic in response.results_by_topic_v3_and_below:
+        for partition in topic.results_by_partition:
+            yield (topic.name, partition.partition_index), partition.partition_error_code
+
+
+def _missing(response: AddPartitionsToTxnResponse) -> set[tuple[str, int]]:
+    """The partitions that do not exist, or that the coordinator does not know of yet."""
+    return {place for place, code in _by_partition(response) if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
 def _codes(response: AddPartitionsToTxnResponse) -> list[int]:
-    return [
-        partition.partition_error_code
-        for topic in response.results_by_topic_v3_and_below
-        for partition in topic.results_by_partition
-    ]
+    """Of all partitions but those that are missing, and those that were not added because of them."""
+    left_out = (
+        {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED} if _missing(response) else set()
+    )
+    return [code for _, code in _by_partition(response) if code not in left_out]

@@ -38,6 +38,7 @@ from aioproducer.producer.transactions.status import TransactionStatus
 from aioproducer.producer.transactions.verdict import Verdict, verdict
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.tasks.supervisor import Supervisor
+from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.types import ConsumerGroupMetadata
 
 log = logging.getLogger(__name__)
@@ -70,8 +71,9 @@ class TransactionManager:
         self.status = TransactionStatus(
             self._coordinator.transactional_id, two_phases=config.transaction_two_phase_commit_enable
         )
+        backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self._partitions = TransactionPartitions(
-            self._coordinator, self.status, supervisor, self._joined, records.passed
+            self._coordinator, self.status, supervisor, backoff, self._joined, records.passed
         )
         self._asked_to_end = False
         """The coordinator may have ended the transaction: it was asked to, and has not given a final answer."""

@@ -44,6 +44,9 @@ class Unit(Generic[K, V]):
         self._sending = 0
         self._withdrawn = False
 
+    def __del__(self) -> None:
+        self._units.forgotten(self._member)
+
     # In the block
 
     @overload
@@ -77,7 +80,8 @@ class Unit(Generic[K, V]):
         memory, each at most max.block.ms; all units together hold at most twice buffer.memory. ``timestamp_ms`` None
         means now.
 
-        Raises what keeps the record out: SerializationException, IllegalArgumentException, RecordTooLargeException,
+        Raises IllegalStateException outside the unit's block (``async with``), and what keeps the record out:
+        SerializationException, IllegalArgumentException, RecordTooLargeException,
         PartitionerException, TimeoutException, BufferExhaustedException, the error of a topic that brokers refuse, and
         UnitTooLargeException if the unit would hold more than buffer.memory. The unit goes on without the record if the
         block catches the error. A unit with a ``send`` that was cancelled cannot be committed.
@@ -115,8 +119,7 @@ class Unit(Generic[K, V]):
 
     def _check_open(self, call: str) -> None:
         self._units.check_usable(call)
-        if self._member.state is not UnitState.OPEN:
-            raise IllegalStateException(f"{call} was called, but the unit's block is over: {self._member.state.value}")
+        self._units.check_entered(self._member, call)
 
     # The block
 
@@ -127,6 +130,7 @@ class Unit(Generic[K, V]):
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._units.check_entered(self._member, "the end of a unit")
         if exc is not None:
             self._units.drop(self._member, f"its block raised {type(exc).__name__}")
             return

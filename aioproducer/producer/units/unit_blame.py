@@ -5,8 +5,9 @@ Pure rules.
 A transaction fails as a whole, so most of its units are blameless. A unit with a record that failed with an error of
 its own, or with offsets that were refused, is suspected. It is committed anew alone, because its record may only have
 shared a batch, or a broker in trouble, with the one that is at fault. If the error names what the unit has asked for
-(a topic, a group), a repetition would change nothing: it fails at once. If no unit is suspected, halves are tried, so
-that one poisoned unit among n costs about 2·log₂(n) transactions.
+(a topic, a group), a repetition would change nothing: it fails at once. So does a unit whose record was not delivered
+in all the time that the unit had. If no unit is suspected, halves are tried, so that one poisoned unit among n costs
+about 2·log₂(n) transactions.
 
 Parts are always committed in the order in which their units ended.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, TypeVar
 
-from aioproducer.errors import KafkaError, TransactionAbortedException
+from aioproducer.errors import DeliveryError, KafkaError, TimeoutException, TransactionAbortedException
 from aioproducer.errors.error_code import ErrorCode
 
 M = TypeVar("M")
@@ -61,6 +62,12 @@ def is_of_offsets(error: KafkaError) -> bool:
 def is_certain(error: KafkaError) -> bool:
     """Whether the unit that met the error would meet it again."""
     return error.code in _CERTAIN
+
+
+def is_of_a_late_record(error: DeliveryError) -> bool:
+    """Whether a record was not delivered within delivery.timeout.ms; offsets that were not accepted in time name no
+    partition, because they are sent together with those of other units."""
+    return isinstance(error, TimeoutException) and error.topic_partition is not None
 
 
 def parts(members: Sequence[M], suspects: Collection[M], *, found: bool) -> list[list[M]]:

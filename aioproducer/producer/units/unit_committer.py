@@ -7,7 +7,7 @@ commit them anew.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from random import Random
 from typing import Any
@@ -20,7 +20,7 @@ from aioproducer.producer.transactions.offsets import Offsets
 from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.producer.transactions.timed_transactions import TimedTransactions
 from aioproducer.producer.transactions.transaction_calls import TransactionCalls
-from aioproducer.producer.units.unit_blame import is_of_offsets, is_of_the_transaction
+from aioproducer.producer.units.unit_blame import is_of_a_late_record, is_of_offsets, is_of_the_transaction
 from aioproducer.producer.units.unit_group import UnitGroup
 from aioproducer.producer.units.unit_member import UnitMember, UnitRecord
 from aioproducer.timing.backoff import ExponentialBackoff
@@ -195,7 +195,7 @@ class UnitCommitter:
         """The commit has failed: aborts the transaction, and lets the group decide who is committed anew."""
         transactions = self._transactions
         shared = error.__cause__ if isinstance(error.__cause__, KafkaError) else error
-        own = self._own_errors(shared)
+        own = self._own_errors(shared, self._loop.time())
         while transactions.is_open():
             try:
                 await self._until_ended(self._calls.abort)
@@ -218,7 +218,7 @@ class UnitCommitter:
         self._setbacks += 1
         await asyncio.sleep(self._backoff.wait(self._setbacks))
 
-    def _own_errors(self, error: KafkaError) -> dict[UnitMember, DeliveryError]:
+    def _own_errors(self, error: KafkaError, now: float) -> dict[UnitMember, DeliveryError]:
         """What units met themselves: with a record, or with offsets that were refused."""
         found: dict[UnitMember, DeliveryError] = {}
         of_offsets = self._group_asked is not None and (is_of_offsets(error) or isinstance(error, TimeoutException))
@@ -230,7 +230,27 @@ class UnitCommitter:
                     break
             if of_offsets and any(group == self._group_asked for group, _ in member.offsets):
                 found[member] = DeliveryError.of(error, Outcome.NOT_SENT)
+        if any(map(is_of_a_late_record, found.values())):
+            found |= self._late_as_well(found, now)
         return found
+
+    def _late_as_well(self, found: Mapping[UnitMember, DeliveryError], now: float) -> dict[UnitMember, DeliveryError]:
+        """Units whose records would be late in a moment, because they joined a moment after those that are. Each would
+        take a transaction of delivery.timeout.ms to find that out."""
+        late: dict[UnitMember, DeliveryError] = {}
+        for member in self._group.joined:
+            if member in found or not self._group.has_had_its_time(member, now):
+                continue
+            for delivery in member.deliveries:
+                if not (delivery.done() and delivery.exception() is None):
+                    result, _ = delivery.place()
+                    error = TimeoutException(
+                        f"a record of the unit was not delivered to {result.topic!r} within "
+                        f"delivery.timeout.ms={self._delivery_timeout_ms}, nor were others of its transaction"
+                    )
+                    late[member] = DeliveryError.of(error, Outcome.NOT_SENT, (result.topic, result.partition))
+                    break
+        return late
 
     def _expire(self) -> None:
         for member in self._group.expire(self._loop.time()):
@@ -260,9 +280,22 @@ class UnitCommitter:
 
 
 def _merged(members: Iterable[UnitMember]) -> list[tuple[ConsumerGroupMetadata, Offsets]]:
-    """One request for each group: where units name a partition twice, the offset of the later one counts."""
-    merged: dict[ConsumerGroupMetadata, dict[Any, Any]] = {}
+    """One request for each group and membership. Where units name a partition twice, the later one's offset counts.
+
+    Units may name a group by different memberships, or by its id alone. What they ask for is never sent under another
+    membership than theirs, so a partition that several of them name is in several requests, of which the last counts.
+    """
+    merged: dict[str, list[tuple[ConsumerGroupMetadata, dict[Any, Any]]]] = {}
     for member in members:
         for group, offsets in member.offsets:
-            merged.setdefault(group, {}).update(offsets)
-    return list(merged.items())
+            requests = merged.setdefault(group.group_id, [])
+            for other, asked in reversed(requests):
+                if other == group:
+                    asked.update(offsets)
+                    break
+                if not asked.keys().isdisjoint(offsets):
+                    requests.append((group, dict(offsets)))
+                    break
+            else:
+                requests.append((group, dict(offsets)))
+    return [request for requests in merged.values() for request in requests]

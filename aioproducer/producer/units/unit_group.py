@@ -7,20 +7,29 @@
 The group commits units in the order in which their blocks ended: parts of an aborted transaction come before all that
 ended later, and a transaction takes one part, or what is fresh. A transaction of fresh units takes more of them until
 its commit begins.
+
+A unit has its ``patience`` to join a transaction. If one is aborted because of some of its units, the time of all
+others starts again, of those in it and of those that waited behind it: no unit's time is used up by the record of
+another. This is bounded: no unit joins a transaction later than ``MOST_TIMES`` × ``patience`` after its end.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from aioproducer.errors import DeliveryError
-from aioproducer.producer.units.unit_blame import is_certain, is_of_the_transaction, parts
+from aioproducer.producer.units.unit_blame import is_certain, is_of_a_late_record, is_of_the_transaction, parts
 from aioproducer.producer.units.unit_member import UnitMember
 from aioproducer.producer.units.unit_state import UnitState
 
 S = UnitState
+
+MOST_TIMES: Final = 3
+"""How often a unit may have its time, counted from the end of its block."""
+TOGETHER: Final = 0.1
+"""Units that joined a transaction within this part of their time have had the same time in it."""
 
 
 class Failed(NamedTuple):
@@ -34,7 +43,9 @@ class Failed(NamedTuple):
 class UnitGroup:
     """The units of a producer from the ends of their blocks on. Times are the loop's, in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        """Seconds that a unit has to join a transaction."""
         self.waiting = 0
         """Units that have ended and are in no transaction."""
         self.joined: list[UnitMember] = []
@@ -50,12 +61,13 @@ class UnitGroup:
         """Whether a unit waits or is in a transaction."""
         return self.waiting > 0 or bool(self.joined)
 
-    def end(self, member: UnitMember, deadline: float) -> None:
+    def end(self, member: UnitMember, now: float) -> None:
         """The block of the unit has ended."""
         member.become(S.WAITING)
         self._ends += 1
         member.number = self._ends
-        member.deadline = deadline
+        member.deadline = now + self.patience
+        member.last_deadline = now + MOST_TIMES * self.patience
         self._fresh.append(member)
         self.waiting += 1
 
@@ -111,11 +123,17 @@ class UnitGroup:
             error = at_fault.get(member, shared)
             if member in at_fault or not is_of_the_transaction(shared) or now >= member.deadline:
                 member.become(S.FAILED)
+                if member in at_fault or not is_of_the_transaction(shared):
+                    self._start_again(now)
                 return [Failed(member, error)]
             member.setback = shared
             self._wait_again([[member]])
             return []
-        failed = [Failed(member, error) for member, error in at_fault.items() if is_certain(error)]
+        failed = [
+            Failed(member, error)
+            for member, error in at_fault.items()
+            if is_certain(error) or (is_of_a_late_record(error) and self.has_had_its_time(member, now))
+        ]
         for member, _ in failed:
             member.become(S.FAILED)
         rest = [member for member in members if member.state is S.JOINED]
@@ -123,7 +141,19 @@ class UnitGroup:
             member.setback = at_fault.get(member, shared)
         suspects = {member for member in rest if member in at_fault}
         self._wait_again(parts(rest, suspects, found=bool(failed)))
+        if at_fault or not is_of_the_transaction(shared):
+            self._start_again(now)
         return failed
+
+    def has_had_its_time(self, member: UnitMember, now: float) -> bool:
+        """Whether a record of the unit that is not delivered now was not delivered in all of the unit's time."""
+        return member.deadline - now <= TOGETHER * self.patience
+
+    def _start_again(self, now: float) -> None:
+        """A transaction was aborted because of some of its units: those that wait have their time again. The order of
+        their deadlines remains that of their ends."""
+        for member in self._in_order():
+            member.deadline = max(member.deadline, min(now + self.patience, member.last_deadline))
 
     def _wait_again(self, again: list[list[UnitMember]]) -> None:
         for part in reversed(again):

@@ -36,6 +36,7 @@ class UnitMember:
         "deliveries",
         "error",
         "held",
+        "last_deadline",
         "number",
         "offsets",
         "records",
@@ -53,6 +54,8 @@ class UnitMember:
         self.number = 0
         """Its place in the order of the ends of blocks."""
         self.deadline = 0.0
+        """No transaction takes it later than this, unless its time starts again."""
+        self.last_deadline = 0.0
         """No transaction takes it later than this."""
         self.deliveries: Sequence[Delivery] = ()
         """Of its records, in the transaction that it is in, or was committed in."""

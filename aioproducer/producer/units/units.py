@@ -64,14 +64,13 @@ class Units:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._max_block_ms = config.max_block_ms
-        self._patience = config.delivery_timeout_ms / 1000
         self._transactions = transactions
         self._hooks = hooks
         self._admission = admission
         self._metrics = metrics
         self._open: dict[UnitMember, None] = {}
         self._idle: list[asyncio.Future[None]] = []
-        self._group = UnitGroup()
+        self._group = UnitGroup(config.delivery_timeout_ms / 1000)
         self.memory = UnitMemory(config.buffer_memory)
         self._records = UnitRecords(config, accumulator, lot, sender, hooks, admission, taking, placed)
         self._committer = UnitCommitter(
@@ -141,6 +140,23 @@ class Units:
                 "it first"
             )
         self._open[member] = None
+
+    def check_entered(self, member: UnitMember, call: str) -> None:
+        """IllegalStateException unless the block of the unit is running."""
+        if member in self._open:
+            return
+        if member.state is UnitState.OPEN:
+            raise IllegalStateException(
+                f"{call} was called, but the unit's block has not begun: use `async with producer.unit() as unit:`"
+            )
+        raise IllegalStateException(f"{call} was called, but the unit's block is over: {member.state.value}")
+
+    def forgotten(self, member: UnitMember) -> None:
+        """No caller has the unit any more; may be called in any thread."""
+        if member not in self._open or self._loop.is_closed():
+            return
+        log.warning("a unit was dropped, because its block was entered and never left: nothing of it was sent")
+        self._loop.call_soon_threadsafe(self.drop, member, "its block was never left")
 
     async def add(self, member: UnitMember, given: ProducerRecord) -> None:
         """Adds a record when there is room."""
@@ -221,7 +237,7 @@ class Units:
         if member.empty():
             member.become(UnitState.COMMITTED)
             return
-        self._group.end(member, self._loop.time() + self._patience)
+        self._group.end(member, self._loop.time())
         self.memory.closed(member)
         self._committer.wake()
         try:

@@ -108,6 +108,7 @@ def draw(
         broker_configs["log.cleanup.policy"] = "compact"
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
     units = of("units").choice((0.0, 0.0, 0.5, 1.0))
+    doomed = of("doomed units").choice((0.0, 0.0, 0.02))
     if in_transactions:
         config["transaction_group_window_ms"] = of("window of units").choice((0, 0, 0, 5, 50))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
@@ -127,7 +128,9 @@ def draw(
         ends_at=timing.uniform(0, 1.5 * duration),
         close_timeout=timing.choice((0.01, 0.1, 1.0)),
         conditions=conditions,
-        applications=[replace(plan, work=replace(plan.work, bulk=bulk), units=units) for plan in applications],
+        applications=[
+            replace(plan, work=replace(plan.work, bulk=bulk), units=units, doomed=doomed) for plan in applications
+        ],
         transaction_version=of("transaction version").choice((0, 1) if release else (1, 2, 2)),
         release=release,
         racks=[brokers.choice((None, "a", "b")) for _ in range(nodes)],

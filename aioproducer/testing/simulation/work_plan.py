@@ -53,6 +53,9 @@ class ApplicationPlan:
     """The probability that a transaction is made by single calls, not as a block."""
     units: float = 0.0
     """The probability that a life works with units that share transactions, each handler with its own."""
+    doomed: float = 0.0
+    """The probability that a unit asks for what is never accepted: a record of a deleted topic, or an offset of a topic
+    that does not exist. It uses up the time that it has."""
 
 
 def draw_work(random: Random, producer: int, duration: float) -> WorkPlan:

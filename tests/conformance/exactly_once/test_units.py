@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
 
 from aioproducer import ConsumerGroupMetadata, DeliveryError, KafkaProducer, Outcome, TopicPartition
+from aioproducer.admin import KafkaAdmin
 from aioproducer.errors import RecordTooLargeException
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
+from aioproducer.testing.pytest_kafka import running_kafka
 from tests.conformance import foreign_consumer
 from tests.conformance.topics import create_topic
 
@@ -121,6 +123,48 @@ async def test_a_poisoned_unit_and_refused_offsets_fail_alone(kafka: ApacheKafka
     assert isinstance(failed[13], RecordTooLargeException)
     found = await asyncio.to_thread(read_committed, kafka.bootstrap_servers, "unit-small")
     assert found[0] == [b"%d" % number for number in range(50) if number not in failed]
+
+
+@pytest.fixture(params=["4.3.1", "3.9.2"])
+def kafka_without_new_topics(request: pytest.FixtureRequest) -> Iterator[ApacheKafka]:
+    """One node, on which no topic is made by asking for it."""
+    with running_kafka(request.param, configs={"auto.create.topics.enable": False}) as kafka:
+        yield kafka
+
+
+async def test_a_record_for_a_topic_that_was_deleted_fails_its_unit_alone(
+    kafka_without_new_topics: ApacheKafka,
+) -> None:
+    """Brokers ask to try again for ever, so the record uses up delivery.timeout.ms: not that of the other units."""
+    servers = kafka_without_new_topics.bootstrap_servers
+    for topic in ("unit-others", "unit-deleted"):
+        await create_topic(kafka_without_new_topics, topic, partitions=PARTITIONS)
+    async with (
+        KafkaAdmin(bootstrap_servers=servers) as admin,
+        KafkaProducer(
+            bootstrap_servers=servers, transactional_id="late", delivery_timeout_ms=4000, request_timeout_ms=2000
+        ) as producer,
+    ):
+        await producer.init_transactions()
+
+        async def one(number: int) -> DeliveryError | None:
+            try:
+                async with producer.unit() as unit:
+                    await unit.send("unit-others", b"%d" % number, partition=0)
+                    if number in (0, 7):
+                        await unit.send("unit-deleted", b"%d" % number, partition=0)
+            except DeliveryError as error:
+                return error
+            return None
+
+        assert await one(0) is None
+        await admin.delete_topic("unit-deleted")
+        results = await asyncio.gather(*(one(number) for number in range(1, 20)))
+    failed = {number: result for number, result in enumerate(results, 1) if result is not None}
+    assert {number: error.outcome for number, error in failed.items()} == {7: Outcome.NOT_SENT}
+    assert failed[7].topic_partition == ("unit-deleted", 0)
+    found = await asyncio.to_thread(read_committed, servers, "unit-others")
+    assert found[0] == [b"%d" % number for number in range(20) if number != 7]
 
 
 def crash(kafka: ApacheKafka, node_id: int) -> None:

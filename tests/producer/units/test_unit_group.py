@@ -11,14 +11,16 @@ from aioproducer.errors import (
     KafkaError,
     Outcome,
     RecordTooLargeException,
+    TimeoutException,
     TopicAuthorizationException,
     TransactionAbortableException,
 )
-from aioproducer.producer.units.unit_group import UnitGroup
+from aioproducer.producer.units.unit_group import MOST_TIMES, UnitGroup
 from aioproducer.producer.units.unit_member import UnitMember
 from aioproducer.producer.units.unit_state import UnitState
 
 PATIENCE = 10.0
+POISONS = (None, None, None, None, RecordTooLargeException, TopicAuthorizationException, TimeoutException)
 OF_THE_TRANSACTION = DeliveryError.of(TransactionAbortableException("the transaction"), Outcome.NOT_SENT)
 
 
@@ -26,24 +28,32 @@ def refused(error: KafkaError) -> DeliveryError:
     return DeliveryError.of(error, Outcome.NOT_SENT)
 
 
+def late(topic: str = "gone") -> DeliveryError:
+    return DeliveryError.of(TimeoutException("late"), Outcome.NOT_SENT, (topic, 0))
+
+
 class Groups(RuleBasedStateMachine):
     """``poison`` are the units that no transaction can commit, and their errors."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.group = UnitGroup()
+        self.group = UnitGroup(PATIENCE)
         self.now = 0.0
         self.ended: list[UnitMember] = []
+        self.ends: dict[UnitMember, float] = {}
         self.poison: dict[UnitMember, DeliveryError] = {}
         self.committed: list[UnitMember] = []
         self.failed: list[UnitMember] = []
 
-    @rule(poisoned=st.sampled_from((None, None, None, RecordTooLargeException, TopicAuthorizationException)))
+    @rule(poisoned=st.sampled_from(POISONS))
     def end(self, poisoned: type[KafkaError] | None) -> None:
         member = UnitMember()
-        self.group.end(member, self.now + PATIENCE)
+        self.group.end(member, self.now)
+        self.ends[member] = self.now
         self.ended.append(member)
-        if poisoned is not None:
+        if poisoned is TimeoutException:
+            self.poison[member] = late()
+        elif poisoned is not None:
             self.poison[member] = refused(poisoned("its own"))
 
     @rule(seconds=st.floats(0, 4))
@@ -117,6 +127,12 @@ class Groups(RuleBasedStateMachine):
         assert {member for member in self.ended if member.state is UnitState.FAILED} == set(self.failed)
 
     @invariant()
+    def deadlines_are_in_the_order_of_the_ends_and_bounded(self) -> None:
+        waiting = [member for member in self.ended if member.state is UnitState.WAITING]
+        assert [member.deadline for member in waiting] == sorted(member.deadline for member in waiting)
+        assert all(member.deadline <= self.ends[member] + MOST_TIMES * PATIENCE for member in waiting)
+
+    @invariant()
     def commits_are_in_the_order_of_the_ends(self) -> None:
         numbers = [member.number for member in self.committed]
         assert numbers == sorted(set(numbers))
@@ -139,12 +155,12 @@ TestGroups = Groups.TestCase
 def ended(group: UnitGroup, count: int) -> list[UnitMember]:
     members = [UnitMember() for _ in range(count)]
     for member in members:
-        group.end(member, PATIENCE)
+        group.end(member, 0.0)
     return members
 
 
 def test_a_transaction_of_fresh_units_takes_more_and_one_of_a_part_does_not() -> None:
-    group = UnitGroup()
+    group = UnitGroup(PATIENCE)
     first, second = ended(group, 2)
     assert group.begin() == [first, second]
     (third,) = ended(group, 1)
@@ -159,7 +175,7 @@ def test_a_transaction_of_fresh_units_takes_more_and_one_of_a_part_does_not() ->
 
 
 def test_a_unit_that_would_be_refused_again_fails_at_once() -> None:
-    group = UnitGroup()
+    group = UnitGroup(PATIENCE)
     first, second, third = ended(group, 3)
     group.begin()
     error = refused(TopicAuthorizationException("secret"))
@@ -168,7 +184,7 @@ def test_a_unit_that_would_be_refused_again_fails_at_once() -> None:
 
 
 def test_a_transient_failure_is_repeated_until_the_units_time_is_over() -> None:
-    group = UnitGroup()
+    group = UnitGroup(PATIENCE)
     (member,) = ended(group, 1)
     for now in (0.0, 5.0, 9.0):
         assert group.begin() == [member]
@@ -179,8 +195,56 @@ def test_a_transient_failure_is_repeated_until_the_units_time_is_over() -> None:
 
 
 def test_a_transaction_must_end_before_the_next_begins() -> None:
-    group = UnitGroup()
+    group = UnitGroup(PATIENCE)
     ended(group, 1)
     group.begin()
     with pytest.raises(AssertionError, match="has not ended"):
         group.begin()
+
+
+def test_a_late_record_fails_its_unit_and_the_time_of_all_others_starts_again() -> None:
+    group = UnitGroup(PATIENCE)
+    first, second, third = ended(group, 3)
+    group.begin()
+    group.join()
+    behind = UnitMember()
+    group.end(behind, 1.0)
+    error = late()
+    assert group.aborted({second: error}, error, PATIENCE) == [(second, error)]
+    assert group.expire(PATIENCE + 1.5) == []
+    assert (group.begin(), group.committed()) == ([first, third], [first, third])
+    assert (group.begin(), group.committed()) == ([behind], [behind])
+
+
+def test_a_late_record_of_a_unit_that_has_time_left_is_tried_alone() -> None:
+    group = UnitGroup(PATIENCE)
+    first, second = ended(group, 2)
+    group.begin()
+    assert group.aborted({second: late()}, late(), PATIENCE / 2) == []
+    assert (group.begin(), group.committed()) == ([first], [first])
+    assert group.begin() == [second]
+
+
+def test_offsets_that_were_not_accepted_in_time_are_tried_alone_whatever_the_time() -> None:
+    """They are sent together, so they name no unit."""
+    group = UnitGroup(PATIENCE)
+    first, second = ended(group, 2)
+    group.begin()
+    offsets = refused(TimeoutException("offsets"))
+    assert group.aborted({first: offsets, second: offsets}, offsets, PATIENCE) == []
+    assert (group.begin(), group.committed()) == ([first], [first])
+    assert group.expire(PATIENCE) == []
+    assert group.begin() == [second]
+
+
+def test_the_time_of_a_unit_does_not_start_again_for_ever() -> None:
+    group = UnitGroup(PATIENCE)
+    members = ended(group, 8)
+    group.begin()
+    offsets = refused(TimeoutException("offsets"))
+    group.aborted(dict.fromkeys(members, offsets), offsets, 9.0)
+    for number, now in enumerate((18.0, 27.0, 29.0)):
+        assert group.expire(now - 9.0) == []
+        assert group.begin() == [members[number]]
+        group.aborted({members[number]: offsets}, offsets, now)
+    assert group.expire(MOST_TIMES * PATIENCE) == members[3:]

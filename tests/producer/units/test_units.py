@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -41,6 +42,8 @@ from tests.support.transactional import PROTOCOLS, a_cluster, all_stable, commit
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(30)]
+
+NO_NEW_TOPICS = {"auto.create.topics.enable": False}
 
 
 @asynccontextmanager
@@ -167,6 +170,49 @@ async def test_offsets_of_a_topic_that_does_not_exist_fail_their_unit_alone(worl
         assert committed(cluster) == [b"there", b"later"]
 
 
+@virtual
+@PROTOCOLS
+async def test_a_record_for_a_topic_that_was_deleted_fails_its_unit_alone(world: World, protocol: int) -> None:
+    """Its record uses up delivery.timeout.ms, but not the time of other units, in the transaction or behind it."""
+    times = {"max_block_ms": 3000, "delivery_timeout_ms": 6000, "request_timeout_ms": 2000}
+    async with a_cluster(protocol, configs=NO_NEW_TOPICS) as cluster, using(cluster, **times) as producer:
+        cluster.create_topic("gone", 1)
+        await write(producer, b"before", topic="gone")
+        cluster.delete_topic("gone")
+
+        async def one(number: int) -> None:
+            await asyncio.sleep(0 if number < 10 else number / 10)
+            async with producer.unit() as unit:
+                await unit.send("t", b"%d" % number, partition=0)
+                if number in (3, 6):
+                    await unit.send("gone", b"never", partition=0)
+
+        results = await asyncio.gather(*(one(number) for number in range(20)), return_exceptions=True)
+        failed = {number: result for number, result in enumerate(results) if result is not None}
+        assert list(failed) == [3, 6]
+        for error in failed.values():
+            assert isinstance(error, TimeoutException)
+            assert isinstance(error, DeliveryError)
+            assert (error.outcome, error.topic_partition) == (Outcome.NOT_SENT, ("gone", 0))
+        assert committed(cluster) == [b"%d" % number for number in range(20) if number not in failed]
+
+
+@virtual
+async def test_poison_after_poison_does_not_use_up_the_time_of_other_units(world: World) -> None:
+    times = {"max_block_ms": 1000, "delivery_timeout_ms": 3000, "request_timeout_ms": 1000}
+    async with a_cluster() as cluster, using(cluster, **times) as producer:
+
+        async def consume(number: int) -> None:
+            async with producer.unit() as unit:
+                await unit.send("t", b"%d" % number, partition=0)
+                topic = "nowhere" if number in (3, 6, 9) else "t"
+                await unit.send_offsets({TopicPartition(topic, 0): 1}, "g")
+
+        results = await asyncio.gather(*(consume(number) for number in range(12)), return_exceptions=True)
+        assert [number for number, result in enumerate(results) if result is not None] == [3, 6, 9]
+        assert committed(cluster) == [b"%d" % number for number in range(12) if number not in (3, 6, 9)]
+
+
 async def test_a_fenced_producer_fails_all_units_with_the_truth() -> None:
     async with a_cluster() as cluster, using(cluster) as producer:
         await write(producer, b"first")
@@ -255,6 +301,51 @@ async def test_misuse_of_a_unit_is_refused() -> None:
         assert unit.committed
         assert unit.result() == []
         assert committed(cluster) == [b"1"]
+
+
+async def test_a_unit_without_a_block_takes_nothing() -> None:
+    async with a_cluster() as cluster, using(cluster) as producer:
+        unit = producer.unit()
+        with pytest.raises(IllegalStateException, match="use `async with"):
+            await unit.send("t", b"1", partition=0)
+        with pytest.raises(IllegalStateException, match="use `async with"):
+            await unit.send_offsets({TopicPartition("t", 0): 1}, "g")
+        with pytest.raises(IllegalStateException, match="has not begun"):
+            await unit.__aexit__(None, None, None)
+        await write(producer, b"2")
+        done = await write(producer, b"3")
+        with pytest.raises(IllegalStateException, match="is over"):
+            await done.__aexit__(None, None, None)
+        assert committed(cluster) == [b"2", b"3"]
+
+
+async def test_a_unit_that_no_caller_has_any_more_gives_its_memory_back(caplog: pytest.LogCaptureFixture) -> None:
+    async with a_cluster() as cluster, using(cluster) as producer:
+        unit = await producer.unit().__aenter__()
+        await unit.send("t", b"1", partition=0)
+        assert producer.metrics()["unit-held-bytes"] > 0
+        del unit
+        gc.collect()
+        await asyncio.sleep(0)
+        assert (producer.metrics()["unit-held-bytes"], producer.metrics()["units-open"]) == (0, 0)
+        assert "was entered and never left" in caplog.text
+        async with producer.transaction():
+            await producer.send("t", b"2", partition=0)
+        assert committed(cluster) == [b"2"]
+
+
+async def test_the_offset_of_the_later_unit_counts_however_the_group_is_named() -> None:
+    async with a_cluster() as cluster, using(cluster) as producer:
+        by_id, by_name = ConsumerGroupMetadata("g"), ConsumerGroupMetadata("g", group_instance_id="me")
+
+        async def consume(offset: int, group: ConsumerGroupMetadata, partition: int = 1) -> None:
+            async with producer.unit() as unit:
+                await unit.send_offsets({TopicPartition("t", partition): offset}, group)
+
+        await asyncio.gather(consume(1, by_id), consume(2, by_name), consume(3, by_id), consume(4, by_name, 2))
+        assert cluster.committed_offsets("g") == {TopicPartition("t", 1): 3, TopicPartition("t", 2): 4}
+        assert producer.metrics()["unit-commit-total"] == 1
+        assert cluster.broker.count(ApiKey.TXN_OFFSET_COMMIT) == 3
 
 
 @virtual

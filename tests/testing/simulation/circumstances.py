@@ -134,6 +134,21 @@ def of_poisoned_units(scenario: Scenario) -> Scenario | None:
     )
 
 
+def of_doomed_units(scenario: Scenario) -> Scenario | None:
+    """Handlers share transactions, and some of their units ask for what is never accepted."""
+    found = of_units(scenario)
+    if found is None:
+        return None
+    (plan,) = found.applications
+    return replace(
+        found,
+        config={**found.config, "max_request_size": 1 << 20, "buffer_memory": 1 << 20},
+        topics=[TopicPlan("topic0", 2, 0.0)],
+        broker_configs={**found.broker_configs, "auto.create.topics.enable": False},
+        applications=[replace(plan, doomed=0.02, work=replace(plan.work, cancels=0.0))],
+    )
+
+
 def with_rivals(scenario: Scenario) -> Scenario | None:
     """Three applications have one transactional id."""
     found = in_one_life(scenario)

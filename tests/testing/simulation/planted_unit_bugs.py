@@ -14,7 +14,7 @@ from aioproducer.producer.units.unit_group import Failed, UnitGroup
 from aioproducer.producer.units.unit_member import UnitMember
 from aioproducer.producer.units.unit_state import UnitState
 
-from .circumstances import of_interrupted_units, of_poisoned_units, of_units, only, undisturbed
+from .circumstances import of_doomed_units, of_interrupted_units, of_poisoned_units, of_units, only, undisturbed
 from .planted_bugs import bug, wrap
 
 
@@ -24,6 +24,11 @@ def a_poisoned_unit_takes_all_others_with_it(monkeypatch: pytest.MonkeyPatch) ->
         return [Failed(member, shared) for member in self.lost()]
 
     monkeypatch.setattr(UnitGroup, "aborted", aborted)
+
+
+@bug(undisturbed(of_doomed_units))
+def the_time_of_a_unit_is_used_up_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UnitGroup, "_start_again", lambda self, now: None)
 
 
 @bug(only(of_poisoned_units))

@@ -58,6 +58,8 @@ class Transaction:
     """The task of a unit was cancelled, or its producer closed."""
     failure: KafkaError | None = None
     """What a unit raised."""
+    doomed: bool = False
+    """The unit has asked for what is never accepted."""
 
     def __repr__(self) -> str:
         ending = "undetermined" if self.end is None else self.end.value

@@ -91,7 +91,7 @@ def _check_order(where: str, seen: Iterable[Entry], violations: Violations) -> N
 
 def _check_calm(scenario: Scenario, unit: Transaction, entries: list[Entry], violations: Violations) -> None:
     """Without faults a unit fails only for a reason of its own: another one's record never makes it fail."""
-    if unit.end is End.COMMITTED or unit.commit_requested_at is None or unit.cancelled:
+    if unit.end is End.COMMITTED or unit.commit_requested_at is None or unit.cancelled or unit.doomed:
         return
     if not any(may_be_too_large(scenario, entry) for entry in entries):
         violations.add("without faults units are committed", f"{unit}: {unit.failure!r}")

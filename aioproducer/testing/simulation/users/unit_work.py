@@ -10,6 +10,7 @@ from typing import Any
 from aioproducer.errors import IllegalStateException, KafkaError, Outcome
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.units.unit import Unit
+from aioproducer.producer.units.unit_group import MOST_TIMES
 from aioproducer.testing.simulation.checks.ledger import Entry
 from aioproducer.testing.simulation.checks.transactions import End, Life, Transaction
 from aioproducer.testing.simulation.faults.chaos import GROUPS
@@ -109,6 +110,8 @@ class UnitWork:
             # Each unit has a partition of its own for that, as long as there are any.
             if transaction.number < self._consumed[1] and random.random() < self._plan.offsets:
                 await self._send_offsets(unit, transaction)
+            if self._plan.doomed and random.random() < self._plan.doomed:
+                await self._doom(unit, transaction, entries)
             if random.random() < self._plan.aborts:
                 raise Abandoned
             around.transactions.ended(transaction, around.loop.exact_time())
@@ -121,6 +124,27 @@ class UnitWork:
         transaction.offset = TopicPartition(topic, transaction.number)
         await unit.send_offsets({transaction.offset: transaction.number}, transaction.group)
         transaction.offset_taken = True
+
+    async def _doom(self, unit: Unit[Any, Any], transaction: Transaction, entries: list[Entry]) -> None:
+        """Adds an offset or a record that is not accepted in any time."""
+        transaction.doomed = True
+        if self._random.random() < 0.5:
+            await unit.send_offsets({TopicPartition("nowhere", 0): 1}, self._random.choice(GROUPS))
+            return
+        cluster, topic = self._around.cluster, f"deleted-{transaction.number}"
+        entry = self._work.entry_of(transaction)
+        entry.cancelled = True
+        entry.record = entry.record._replace(topic=topic, partition=0)
+        cluster.create_topic(topic)
+        try:
+            await handed_over(unit.send, entry)
+        except KafkaError as error:
+            entry.error = error
+            entry.cancelled = False
+            raise
+        finally:
+            cluster.delete_topic(topic)
+        entries.append(entry)
 
     def _failed(self, transaction: Transaction, error: KafkaError, made: list[Unit[Any, Any]]) -> None:
         """The block has raised; raises again what ends the whole life."""
@@ -160,12 +184,14 @@ class UnitWork:
         return True
 
     def _ended_in_time(self, transaction: Transaction) -> None:
-        """A unit is put into a transaction within delivery.timeout.ms of its end, and ends there in that time, too, or
-        within max.block.ms twice."""
+        """A unit is put into its last transaction within three times delivery.timeout.ms of its end, and ends there in
+        that time, too, or within max.block.ms twice."""
         if transaction.commit_requested_at is None:
             return
         scenario, now = self._around.scenario, self._around.loop.exact_time()
-        allowed = 2 * scenario.milliseconds("delivery_timeout_ms") + 4 * scenario.milliseconds("max_block_ms")
+        allowed = (MOST_TIMES + 1) * scenario.milliseconds("delivery_timeout_ms") + 4 * scenario.milliseconds(
+            "max_block_ms"
+        )
         window = float(scenario.config.get("transaction_group_window_ms", 0)) / 1000
         self._around.violations.in_time(f"{transaction}", transaction.commit_requested_at, now, allowed + window)
 
