@@ -117,7 +117,7 @@ async def test_what_the_topic_of_dead_letters_refuses_is_left_out(transactional_
     async with letters(transactional_id) as (cluster, to):
         for topic in ("bounded", "narrow"):
             cluster.create_topic(topic, configs={"max.message.bytes": 800, "message.timestamp.after.max.ms": 3_600_000})
-        to = DeadLetters(to._producer, "narrow")
+        to = DeadLetters(to.producer, "narrow")
         future = 221_845_392_000_000
         assert await to.send("bounded", b"v", key=b"k", timestamp_ms=future) is None
         assert await to.send("bounded", b"v", headers=[("a", b"x" * 900), ("b", b"")]) is None
