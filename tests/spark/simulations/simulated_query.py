@@ -222,9 +222,12 @@ class SimulatedQuery:
                 aborted = self.brokers.lost() or self.brokers.deletions
                 assert aborted, "brokers, or another attempt, have aborted what was decided"
                 last = self.brokers.in_force()
-                assert last is not None
-                self.epoch = last.epoch  # the error says that it has to be run again
-                self.skipped.discard(self.epoch)
+                if last is None:  # deleted since the driver has read it
+                    assert self.brokers.deletions
+                    self.is_stuck = True
+                else:
+                    self.epoch = last.epoch  # the error says that it has to be run again
+                    self.skipped.discard(self.epoch)
             if isinstance(error, EpochNotCommittedException) and not self.is_decided(run.epoch):
                 assert not self.seen(run.epoch)
             self.brokers.withdraw()  # as closing the producer does
