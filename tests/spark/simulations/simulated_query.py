@@ -217,7 +217,8 @@ class SimulatedQuery:
         else:
             self.is_stuck |= isinstance(error, EpochLostException) and self.brokers.deletions > 0
             expected = ProducerFencedException | EpochIncompleteException | EpochNotCommittedException
-            assert self.is_stuck or isinstance(error, expected), error
+            found_a_decision = isinstance(error, IllegalStateException) and self.brokers.deletions > 0
+            assert self.is_stuck or found_a_decision or isinstance(error, expected), error
             if isinstance(error, EpochIncompleteException):
                 aborted = self.brokers.lost() or self.brokers.deletions
                 assert aborted, "brokers, or another attempt, have aborted what was decided"
