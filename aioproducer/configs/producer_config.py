@@ -101,7 +101,7 @@ class ProducerConfig(ClientConfig):
         "Identifies the producer across restarts, and enables transactions.",
     )
     transaction_timeout_ms: int = key(
-        Type.INT, 60000, ANY, "A transaction that has not ended after this long is aborted by its coordinator."
+        Type.INT, 60000, at_least(1), "A transaction that has not ended after this long is aborted by its coordinator."
     )
     transaction_two_phase_commit_enable: bool = key(
         Type.BOOLEAN,

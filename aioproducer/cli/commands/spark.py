@@ -215,7 +215,8 @@ class Write:
         found = [state.next_start(one) for one in self._next_epochs(state, epoch)]
         for one in found:
             (terminal.fail if one.refused else terminal.say)(f"A run of epoch {one.epoch} {one.does}")
-        return FAILED if found[-1].refused or state.decided(Fate.LOST) or state.decided(Fate.FORGOTTEN) else 0
+        wrong = any(state.decided(fate) for fate in (Fate.LOST, Fate.GONE, Fate.FORGOTTEN))
+        return FAILED if found[-1].refused or wrong else 0
 
     async def repair(
         self, terminal: Terminal, work: Callable[[KafkaDriversLedger], Coroutine[Any, Any, None]], *, yes: bool

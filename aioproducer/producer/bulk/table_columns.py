@@ -114,12 +114,23 @@ class TableColumns:
         else:
             # Flattened, a null entry has a null name.
             names, values = column.values.flatten()
-        names = names.slice(first, last - first).cast(pa.large_string()).cast(pa.large_binary())
+        names = self._texts(names.slice(first, last - first))
         values = values.slice(first, last - first).cast(pa.large_binary())
         valid, bit = _validity(column)
         return HeaderColumn(
             _bytes_of(offsets, 8), first, valid, bit, _byte_column(types, names), _byte_column(types, values)
         )
+
+    def _texts(self, names: Any) -> Any:
+        """In bytes; null for one that is not UTF-8, because neither can be the name of a header."""
+        pa = self._arrow
+        names = names.cast(pa.large_string())
+        try:
+            names.validate(full=True)
+        except pa.ArrowInvalid:
+            raw = names.cast(pa.large_binary()).to_pylist()
+            return pa.array([name if name is None or _is_utf8(name) else None for name in raw], pa.large_binary())
+        return names.cast(pa.large_binary())
 
     def _open(self, table: Any) -> Any:
         pa = self._arrow
@@ -185,6 +196,14 @@ def _holds_bytes(types: Any, given: Any) -> bool:
 
 def _holds_text(types: Any, given: Any) -> bool:
     return bool(types.is_string(given) or types.is_large_string(given) or types.is_string_view(given))
+
+
+def _is_utf8(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _holds_headers(types: Any, given: Any) -> bool:

@@ -100,7 +100,7 @@ class TableRows:
             )
         headers = self._columns.headers
         if headers is not None and headers.nameless(at):
-            return self._refused(at, "headers", "a header's name is null; it must be text")
+            return self._refused(at, "headers", "a header's name is null or not UTF-8; it must be text")
         return None
 
     def _refused(self, at: i64, role: str, why: str) -> KafkaError:

@@ -42,7 +42,10 @@ class ContentDigest:
             yield batch
 
     def update(self, batch: RecordBatch) -> None:
-        """A row costs about 0.4 µs for each column, and 1 µs for each 1.2 KB."""
+        """A row costs about 0.4 µs for each column, and 1 µs for each 1.2 KB.
+
+        Where google_crc32c has no C code, as in a zip file, CRC-32C takes about 0.2 ms for each KB instead.
+        """
         import pyarrow.compute as pc
 
         if not batch.num_rows:
@@ -95,10 +98,35 @@ def _in_bytes(column: Any) -> Any:
 
     kind = column.type
     if pa.types.is_nested(kind):
-        texts = [None if value is None else repr(value).encode() for value in column.to_pylist()]
+        texts = [None if value is None else repr(value).encode() for value in _objects(column)]
         return pa.array(texts, pa.large_binary())
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.int64())  # the instant: the type has the session's time zone
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return column
+    if pa.types.is_dictionary(kind):
+        return _in_bytes(column.dictionary_decode())
+    if pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind):
+        return column.cast(pa.binary())
     return column.cast(pa.large_string()).cast(pa.large_binary())
+
+
+def _objects(column: Any) -> list[Any]:
+    """Nested values as Python objects, with the bytes of a text that is not UTF-8."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_object(value) for value in column]
+
+
+def _object(value: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        if isinstance(value, pa.ListScalar):
+            return [_object(entry) for entry in value.values]
+        if isinstance(value, pa.StructScalar):
+            return {name: _object(field) for name, field in value.items()}
+        return value.as_buffer().to_pybytes()

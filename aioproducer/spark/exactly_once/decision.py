@@ -43,6 +43,10 @@ class EpochIncompleteException(KafkaError):
     """The epoch is decided, and the transaction of some partitions was aborted before the driver had committed it."""
 
 
+class EpochLostException(KafkaError):
+    """The transactions of an epoch are committed, and their markers are gone: the topic was deleted meanwhile."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """That an epoch is to be read, by the driver of a whole write."""
@@ -239,6 +243,22 @@ def incomplete(lost: Sequence[Prepared], where: str, partitions: int, why: str) 
         f"decided ({why}); those of the others can be read. Run the epoch again, from the same checkpoint or with "
         f"the same writeId and writeEpoch, with the same {partitions} partitions: only what is missing is written "
         "then. Let less time pass between the tasks and the restart than transaction.timeout.ms, or raise that config"
+    )
+
+
+def gone(committed: Sequence[Prepared], epoch: int, where: str, topic: str) -> EpochLostException:
+    """The error for transactions that are committed, and whose markers are gone.
+
+    A marker is an offset of the topic, and its group loses it with the topic, as readers lose the rows.
+    """
+    some = _numbers([one.partition for one in committed])
+    return EpochLostException(
+        f"{where}: the transactions of epoch {epoch} are committed, and the markers of {len(committed)} partitions "
+        f"({some}), which are offsets of topic {topic!r}, are gone. So the topic was deleted, or deleted and created "
+        "anew, after tasks had written to it, and the rows that it had cannot be read; or the offsets of the write's "
+        "groups were deleted. Find out which rows of the epoch are in the topic, and set the marker by hand: to the "
+        "epoch before it if none are, and run it again; to this epoch if all are, or to do without those that are "
+        "missing"
     )
 
 

@@ -21,7 +21,8 @@ async def commit_epoch(options: SinkOptions, write: str, epoch: int, outcomes: S
     """Makes the rows of all tasks readable, or finishes what an earlier driver has decided about the epoch.
 
     MarkerMismatchException if the epoch was decided with other rows, or a later one was; EpochNotCommittedException if
-    a task's transaction is no longer open; EpochIncompleteException if one was aborted after the decision.
+    a task's transaction is no longer open; EpochIncompleteException if one was aborted after the decision;
+    EpochLostException if their topic was deleted before they were committed.
     """
     where = f"epoch {epoch} of {write}"
     with with_way_out(options, write):

@@ -53,6 +53,10 @@ class KafkaLedger:
         """The driver's transactional.id, and the group of its decisions."""
         return self._prefix + _WHOLE
 
+    @property
+    def topic(self) -> str:
+        return self.options.marker_place.topic
+
     def group_of(self, partition: int) -> str:
         """The group of a partition's markers."""
         return self._prefix + str(partition)
@@ -67,9 +71,9 @@ class KafkaLedger:
         head = (await self._committed([self.whole], place, stable=stable))[self.whole]
         return await self._decision_of(head, place, stable=stable)
 
-    async def markers(self, partitions: Sequence[int], *, stable: bool) -> dict[int, Marker | None]:
+    async def markers(self, partitions: Sequence[int]) -> dict[int, Marker | None]:
         groups = {self.group_of(partition): partition for partition in partitions}
-        found = await self._committed(groups, self.options.marker_place, stable=stable)
+        found = await self._committed(groups, self.options.marker_place, stable=False)
         return {groups[group]: Marker.read(committed, self.where) for group, committed in found.items()}
 
     async def markers_from(self, partitions: int) -> dict[int, Marker | None]:
@@ -77,7 +81,7 @@ class KafkaLedger:
         groups = await self.admin.list_groups(without_members=True)  # of a cluster's groups most have some
         known = [group.removeprefix(self._prefix) for group in groups if group.startswith(self._prefix)]
         numbers = sorted(int(name) for name in known if re.fullmatch("[0-9]+", name) and int(name) >= partitions)
-        return await self.markers(numbers, stable=False)
+        return await self.markers(numbers)
 
     async def transactions(self, *, states: Sequence[str] = ()) -> dict[str, TransactionDescription]:
         """The tasks' and the driver's, by the ends of their ids; with ``states`` only those in one of them."""
@@ -108,14 +112,14 @@ class KafkaLedger:
         """Checks it now, because it would otherwise fail with the marker, after all rows were sent.
 
         The topic of the rows is not checked: the first row may create it."""
-        name = self.options.marker_place.topic
-        if name == self.options.topic:
+        if self.topic == self.options.topic:
             return
         try:
-            await self.admin.describe_topic(name)
+            await self.admin.describe_topic(self.topic)
         except UnknownTopicOrPartitionException as error:
             raise UnknownTopicOrPartitionException(
-                f'{self.where}: option "markerTopic" names {name!r}, and this topic does not exist; nothing was written'
+                f'{self.where}: option "markerTopic" names {self.topic!r}, and this topic does not exist; nothing was '
+                "written"
             ) from error
 
     def _slot_of(self, transactional_id: str) -> tuple[int, int] | None:

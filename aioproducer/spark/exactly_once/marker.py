@@ -57,6 +57,11 @@ class Marker:
         return f"{self.rows} rows (digest {self.digest})"
 
 
+def is_of(marker: Marker | None, epoch: int) -> bool:
+    """Whether a marker shows that rows of the epoch can be read; a later one does as well."""
+    return marker is not None and marker.epoch >= epoch
+
+
 def as_text(fields: dict[str, Any]) -> str:
     """The metadata of an offset."""
     return json.dumps(fields, separators=(",", ":"))

@@ -13,21 +13,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from aioproducer.errors import IllegalStateException
-from aioproducer.spark.exactly_once.decision import Decision, check_not_begun, check_open, check_order, incomplete
+from aioproducer.spark.exactly_once.decision import (
+    Decision,
+    check_not_begun,
+    check_open,
+    check_order,
+    gone,
+    incomplete,
+)
 from aioproducer.spark.exactly_once.in_parallel import in_parallel
-from aioproducer.spark.exactly_once.marker import VERSION, Marker, MarkerMismatchException
+from aioproducer.spark.exactly_once.marker import VERSION, Marker, MarkerMismatchException, is_of
 from aioproducer.spark.exactly_once.prepared import Outcome, Prepared, prepared_of
 
 
 class Ledger(Protocol):
     """What brokers know of a write."""
 
+    @property
+    def topic(self) -> str:
+        """The one that carries the markers."""
+
     async def decision(self) -> Decision | None:
         """The last one. Waits for one that is being made."""
 
-    async def markers(self, partitions: Sequence[int], *, stable: bool) -> dict[int, Marker | None]:
-        """The last ones that were committed with rows of these partitions. If ``stable``, waits for open
-        transactions."""
+    async def markers(self, partitions: Sequence[int]) -> dict[int, Marker | None]:
+        """The last ones that were committed with rows of these partitions. Waits for no transaction: another attempt
+        may have begun one."""
 
     async def end(self, prepared: Prepared, *, committed: bool) -> bool:
         """Commits or aborts the transaction. False if it is not open any more, and may have ended otherwise."""
@@ -115,13 +126,12 @@ async def commit(ledger: DriversLedger, epoch: int, outcomes: Sequence[Outcome],
         await _decide(ledger, new, new.prepared, timeout_ms, where)
         return
     lost = await _commit_all(ledger, epoch, last.prepared)
-    gone = {one.partition for one in lost}
-    others = [one for one in prepared_of(outcomes) if one.partition in gone]
+    of_lost = {one.partition for one in lost}
+    others = [one for one in prepared_of(outcomes) if one.partition in of_lost]
     await _abort_others(ledger, [*last.prepared, *others])
     last.check(outcomes, where)
+    there = await _readable(ledger, epoch, last.prepared, lost, where)
     if lost:
-        kept = [one.partition for one in last.prepared if one.partition not in gone]
-        there = await ledger.markers(kept, stable=True)
         await _decide(ledger, last.again(lost, there, outcomes, where), others, timeout_ms, where)
 
 
@@ -189,15 +199,14 @@ async def _is_committed(ledger: Ledger, epoch: int, one: Prepared) -> bool:
     """Commits a transaction that was decided; False if it was aborted before."""
     if await ledger.end(one, committed=True):
         return True
-    marker = await _marker(ledger, one.partition)
-    if marker is not None and marker.epoch >= epoch:
+    if is_of(await _marker(ledger, one.partition), epoch):
         return True
     await ledger.check_remembered(one)
     return False
 
 
 async def _marker(ledger: Ledger, partition: int) -> Marker | None:
-    return (await ledger.markers([partition], stable=False))[partition]
+    return (await ledger.markers([partition]))[partition]
 
 
 async def _commit_all(ledger: Ledger, epoch: int, prepared: Sequence[Prepared]) -> list[Prepared]:
@@ -211,11 +220,34 @@ async def _finish_before(ledger: DriversLedger, last: Decision, where: str) -> N
 
     Spark runs an epoch of a stream until it is committed. A batch whose driver was killed may not be run again at all.
     """
-    markers = await ledger.markers([one.partition for one in last.prepared], stable=False)
-    missing = [one for one in last.prepared if (marker := markers[one.partition]) is None or marker.epoch < last.epoch]
-    if lost := await _commit_all(ledger, last.epoch, missing):
-        earlier = f"{where}, and epoch {last.epoch} before it"
-        raise incomplete(lost, earlier, last.partitions, "that epoch was not run again in time")
+    markers = await ledger.markers([one.partition for one in last.prepared])
+    missing = [one for one in last.prepared if not is_of(markers[one.partition], last.epoch)]
+    lost = await _commit_all(ledger, last.epoch, missing)
+    earlier = f"{where}, and epoch {last.epoch} before it"
+    await _readable(ledger, last.epoch, missing, lost, earlier)
+    if lost:
+        why = f"that epoch was not run again in time, or topic {ledger.topic!r} was deleted and created anew"
+        raise incomplete(lost, earlier, last.partitions, why)
+
+
+async def _readable(
+    ledger: Ledger, epoch: int, prepared: Sequence[Prepared], lost: Sequence[Prepared], where: str
+) -> dict[int, Marker | None]:
+    """The markers of transactions that were committed: all but the lost ones. EpochLostException if some are gone.
+
+    A coordinator commits a transaction even if its topic was deleted, so only the markers show whether its rows can be
+    read.
+    """
+    missing = committed = _without(prepared, lost)
+    there: dict[int, Marker | None] = {}
+    for again in (False, True):
+        if again:  # a coordinator answers the same end again when all brokers have written it
+            await in_parallel(missing, lambda one: ledger.end(one, committed=True))
+        there |= await ledger.markers([one.partition for one in missing])
+        missing = [one for one in committed if not is_of(there[one.partition], epoch)]
+        if not missing:
+            return there
+    raise gone(missing, epoch, where, ledger.topic)
 
 
 async def _abort_others(ledger: DriversLedger, kept: Iterable[Prepared]) -> None:
@@ -233,5 +265,6 @@ async def _decide(ledger: DriversLedger, new: Decision, fresh: Sequence[Prepared
     await ledger.decide()
     lost = await _commit_all(ledger, new.epoch, fresh)
     await _abort_others(ledger, new.prepared)
+    await _readable(ledger, new.epoch, fresh, lost, where)
     if lost:
         raise incomplete(lost, where, new.partitions, f"transaction.timeout.ms = {timeout_ms}, or another attempt")

@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from aioproducer.spark.exactly_once.decision import EpochIncompleteException
+from aioproducer.spark.exactly_once.decision import EpochIncompleteException, EpochLostException
 from aioproducer.spark.exactly_once.marker import MarkerMismatchException, MissingMarkerException
 from aioproducer.spark.exactly_once.prepared import TooManyOpenException
 from aioproducer.spark.sink.sink_options import DEFAULT_PREFIX, SinkOptions
 
-_STUCK: Final = (EpochIncompleteException, MarkerMismatchException, MissingMarkerException, TooManyOpenException)
+_STUCK: Final = (
+    EpochIncompleteException,
+    EpochLostException,
+    MarkerMismatchException,
+    MissingMarkerException,
+    TooManyOpenException,
+)
 
 
 def command(options: SinkOptions, write: str, action: str = "show") -> str:

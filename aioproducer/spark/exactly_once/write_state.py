@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from aioproducer.admin import TransactionDescription
 from aioproducer.spark.exactly_once.decision import (
@@ -18,7 +18,13 @@ from aioproducer.spark.exactly_once.decision import (
     check_order,
     forgotten,
 )
-from aioproducer.spark.exactly_once.marker import VERSION, Marker, MarkerMismatchException, MissingMarkerException
+from aioproducer.spark.exactly_once.marker import (
+    VERSION,
+    Marker,
+    MarkerMismatchException,
+    MissingMarkerException,
+    is_of,
+)
 from aioproducer.spark.exactly_once.prepared import ONGOING, Prepared, slot_named
 
 
@@ -29,12 +35,14 @@ class Fate(StrEnum):
     OPEN = "open"
     ENDING = "being committed"
     LOST = "lost"
+    GONE = "committed without a marker"
+    """Its topic was deleted before it was committed, and its rows with it, or offsets of its group were deleted."""
     FORGOTTEN = "forgotten"
     """It was committed or aborted, too long ago for brokers to know."""
 
 
-_COMMITS: Final = {"PrepareCommit": Fate.ENDING, "CompleteCommit": Fate.COMMITTED}
-"""What Kafka's states mean whose transaction is committed: the first one cannot be read everywhere yet."""
+_ENDING, _ENDED = "PrepareCommit", "CompleteCommit"
+"""Kafka's states of a transaction that is committed: in the first one it cannot be read everywhere yet."""
 
 
 class NextStart(NamedTuple):
@@ -87,14 +95,16 @@ class WriteState:
     def fate(self, one: Prepared) -> Fate:
         """What has become of a transaction of the decision."""
         assert self.decision is not None
-        marker = self.markers.get(one.partition)
-        is_there = marker is not None and marker.epoch >= self.decision.epoch
+        is_there = is_of(self.markers.get(one.partition), self.decision.epoch)
         now = self.transactions.get(one.name)
         if now is not None and now.producer_id == one.producer_id:
             if now.state == ONGOING and now.producer_epoch == one.producer_epoch:
                 return Fate.OPEN
-            if now.producer_epoch == one.producer_epoch + one.second_protocol and now.state in _COMMITS:
-                return _COMMITS[now.state]
+            if now.producer_epoch == one.producer_epoch + one.second_protocol:
+                if now.state == _ENDING:
+                    return Fate.ENDING
+                if now.state == _ENDED:
+                    return Fate.COMMITTED if is_there else Fate.GONE
             return Fate.COMMITTED if is_there else Fate.LOST
         return Fate.COMMITTED if is_there else Fate.FORGOTTEN
 
@@ -113,6 +123,11 @@ class WriteState:
                 raise forgotten([one.partition for one in gone], where)
         except (MarkerMismatchException, MissingMarkerException) as error:
             return NextStart(epoch, True, f"fails with {type(error).__name__}: {error}")
+        if gone := self.decided(Fate.GONE):
+            assert last is not None
+            fails = "EpochLostException" + ("" if epoch == last.epoch else " or EpochIncompleteException")
+            why = f"the markers of epoch {last.epoch} are gone, of partitions {_numbers(gone)}: its topic was deleted"
+            return NextStart(epoch, True, f"fails with {fails}: {why}")
         lost = self.decided(Fate.LOST)
         if last is None or last.epoch < epoch:
             if last is not None and lost:

@@ -14,6 +14,7 @@ from aioproducer import KafkaProducer
 from aioproducer.delivery_log import DeliveryLog
 from aioproducer.delivery_log.delivery_log import Sink
 from aioproducer.delivery_log.events import event
+from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.sink.sink_options import TOPIC, SinkOptions
 
 log = logging.getLogger(__name__)
@@ -52,8 +53,16 @@ async def task_producer(options: SinkOptions, transactional_id: str | None = Non
 
 def _file(directory: str, stream: str) -> Path:
     """A file of its own for each stream: two tasks never write to the same one."""
-    Path(directory).mkdir(parents=True, exist_ok=True)
-    return Path(directory, f"{stream}.jsonl")
+    file = Path(directory, f"{stream}.jsonl")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    except OSError as error:
+        raise IllegalArgumentException(
+            f'option "deliveryLog" is {directory!r}, a directory in which this task cannot write: '
+            f"{error.strerror}: {error.filename!r}"
+        ) from error
+    return file
 
 
 def _logged(configs: Mapping[str, Any], sink: Path | Sink, stream: str | None = None) -> dict[str, Any]:

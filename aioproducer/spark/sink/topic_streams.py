@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aioproducer import KafkaProducer
-from aioproducer.errors import IllegalArgumentException, KafkaError, TransactionAbortedException
+from aioproducer.errors import KafkaError, TransactionAbortedException
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -29,7 +29,7 @@ _OTHER_ROW: Final = re.compile("^row [0-9]+, ")
 
 
 class SinkException(KafkaError):
-    """A row could not be delivered, so its task has failed; the cause is the row's own error."""
+    """A row could not be delivered, so its task has failed; the cause is the error of its record, if there was one."""
 
 
 async def send_rows(
@@ -141,15 +141,26 @@ class TopicStreams:
             return [_Part(self._topic, batch, None)]
         column = batch.column("topic")
         if column.null_count:
-            row = first + column.is_null().index(True).as_py()
-            raise IllegalArgumentException(
-                f'{self._where}, row {row}: the topic is null: leave such rows out, or set option "topic" for all'
-            )
+            raise self._no_topic(first + column.is_null().index(True).as_py(), "is null")
         encoded = column.dictionary_encode()
-        topics = encoded.dictionary.to_pylist()
+        topics = []
+        for number, topic in enumerate(encoded.dictionary.cast("large_binary").to_pylist()):
+            try:
+                topics.append(topic.decode())
+                if topic:
+                    continue
+                wrong = "is empty"
+            except UnicodeDecodeError:
+                wrong = f"is {topic!r}, which is not UTF-8"
+            raise self._no_topic(first + encoded.indices.index(number).as_py(), wrong)
         if len(topics) == 1:
             return [_Part(topics[0], batch, None)]
         return _split(batch, encoded.indices, topics)
+
+    def _no_topic(self, row: int, wrong: str) -> SinkException:
+        return SinkException(
+            f'{self._where}, row {row}: the topic {wrong}: leave such rows out, or set option "topic" for all'
+        )
 
 
 def _split(batch: RecordBatch, numbers: Any, topics: list[str]) -> Iterator[_Part]:

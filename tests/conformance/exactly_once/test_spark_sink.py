@@ -11,7 +11,12 @@ import pytest
 
 from aioproducer.admin import KafkaAdmin
 from aioproducer.errors import KafkaError
-from aioproducer.spark.exactly_once.decision import Decision, EpochIncompleteException, EpochNotCommittedException
+from aioproducer.spark.exactly_once.decision import (
+    Decision,
+    EpochIncompleteException,
+    EpochLostException,
+    EpochNotCommittedException,
+)
 from aioproducer.spark.exactly_once.epoch_commit import abort_epoch
 from aioproducer.spark.exactly_once.inspection import inspect_write
 from aioproducer.spark.exactly_once.ledger import open_drivers_ledger
@@ -205,6 +210,26 @@ async def test_transactions_that_are_lost_before_and_after_the_decision(kafka: A
     assert await open_transactions(kafka, topic) == []
 
 
+async def test_a_topic_that_is_created_anew_before_the_commit(kafka: ApacheKafka) -> None:
+    topic = "spark-anew"
+    await create_topic(kafka, topic, partitions=2)
+    options = options_of(kafka.bootstrap_servers, topic=topic, transactionalIdPrefix=topic)
+    await commit(options, 0, await attempts(options, 0, PARTS))
+    outcomes = await attempts(options, 1, PARTS)
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        await admin.delete_topic(topic)
+        while topic in await admin.list_topics():  # noqa: ASYNC110 - brokers delete it when they see fit
+            await asyncio.sleep(0.05)
+    await create_topic(kafka, topic, partitions=2)
+    with pytest.raises(EpochLostException, match=rf"epoch 1 .* partitions \(0, 1, 2\).* of topic '{topic}', are gone"):
+        await commit(options, 1, outcomes)
+    async with open_drivers_ledger(options, "query", "here") as ledger:
+        await set_by_hand(ledger, 0)
+    await commit(options, 1, await attempts(options, 1, OTHERWISE))
+    assert await read(kafka, topic) == sorted(ROWS)
+    assert await open_transactions(kafka, topic) == []
+
+
 async def test_a_write_is_shown_and_repaired(kafka: ApacheKafka) -> None:
     topic = "spark-repaired"
     await create_topic(kafka, topic, partitions=2)
@@ -222,7 +247,14 @@ async def test_a_write_is_shown_and_repaired(kafka: ApacheKafka) -> None:
     await attempt(options, 1, 0, ["undecided"])
     state = await inspect_write(options, "query")
     fates = {fate: [one.partition for one in state.decided(fate)] for fate in Fate}
-    assert fates == {Fate.COMMITTED: [0], Fate.OPEN: [2], Fate.ENDING: [], Fate.LOST: [1], Fate.FORGOTTEN: []}
+    assert fates == {
+        Fate.COMMITTED: [0],
+        Fate.OPEN: [2],
+        Fate.ENDING: [],
+        Fate.LOST: [1],
+        Fate.GONE: [],
+        Fate.FORGOTTEN: [],
+    }
     assert len(state.undecided) == 1
     for repair in (abort_undecided, finish, lambda ledger: set_by_hand(ledger, -1)):
         async with open_drivers_ledger(options, "query", "here") as ledger:

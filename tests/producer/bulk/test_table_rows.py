@@ -136,4 +136,4 @@ def test_a_header_needs_a_name() -> None:
     refused: list[tuple[int, KafkaError]] = []
     rows = TableRows(0, 1, columns, None, None, NAMES)
     assert rows.append_to(here.accumulator, "t", 0, BulkTally(here.loop), refused) == 1
-    assert str(refused[0][1]) == "row 0, column 'h': a header's name is null; it must be text"
+    assert str(refused[0][1]) == "row 0, column 'h': a header's name is null or not UTF-8; it must be text"

@@ -472,6 +472,11 @@ class TestMisuse:
         with pytest.raises(ConfigException, match=r"transactional\.id"):
             KafkaProducer(bootstrap_servers="localhost:1", **{"transactional_id": "x", **config})
 
+    @pytest.mark.parametrize("timeout_ms", [0, -5])
+    def test_a_timeout_that_no_broker_allows(self, timeout_ms: int) -> None:
+        with pytest.raises(ConfigException, match=r"transaction\.timeout\.ms.* at least 1"):
+            KafkaProducer(bootstrap_servers="localhost:1", transactional_id="x", transaction_timeout_ms=timeout_ms)
+
     async def test_more_than_five_requests_in_flight(self) -> None:
         producer = KafkaProducer(
             bootstrap_servers="localhost:1", transactional_id="x", max_in_flight_requests_per_connection=20

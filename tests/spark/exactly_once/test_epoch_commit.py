@@ -14,7 +14,12 @@ from aioproducer.broker.faults.faults import ReceivedRequest, RequestFault
 from aioproducer.errors import IllegalStateException, ProducerFencedException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.spark.exactly_once import two_phases
-from aioproducer.spark.exactly_once.decision import Decision, EpochIncompleteException, EpochNotCommittedException
+from aioproducer.spark.exactly_once.decision import (
+    Decision,
+    EpochIncompleteException,
+    EpochLostException,
+    EpochNotCommittedException,
+)
 from aioproducer.spark.exactly_once.epoch_commit import abort_epoch
 from aioproducer.spark.exactly_once.inspection import inspect_write
 from aioproducer.spark.exactly_once.ledger import KafkaDriversLedger, open_drivers_ledger
@@ -264,6 +269,75 @@ async def test_a_transaction_that_brokers_have_forgotten_is_not_taken_for_lost(
     state = await inspect_write(chosen, "query")
     assert [one.partition for one in state.decided(Fate.FORGOTTEN)] == [1]
     assert await read(cluster) == ["a"]
+
+
+def recreate(cluster: EmbeddedCluster) -> None:
+    cluster.delete_topic("t")
+    cluster.create_topic("t", 1)
+
+
+IS_GONE = r"epoch 5 are committed, and the markers of 3 partitions \(0, 1, 2\).* topic 't', are gone.*created anew"
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_topic_that_is_created_anew_before_the_commit(
+    cluster: EmbeddedCluster, chosen: SinkOptions, is_first: bool
+) -> None:
+    """The commit of its transactions succeeds, and no row can be read."""
+    if not is_first:
+        await write_epoch(chosen, 4, ["before"])
+    outcomes = await attempts(chosen, 5, PARTS)
+    recreate(cluster)
+    with pytest.raises(EpochLostException, match=f"^epoch 5 of query: .*{IS_GONE}.* aioproducer spark show query"):
+        await commit(chosen, 5, outcomes)
+    await abort_epoch(chosen, "query", 5, prepared_of(outcomes))
+    with pytest.raises(EpochLostException, match=IS_GONE):
+        await commit(chosen, 5, await attempts(chosen, 5, OTHERWISE))
+    async with open_drivers_ledger(chosen, "query", "here") as ledger:
+        await two_phases.set_by_hand(ledger, 4)
+    await write_epoch(chosen, 5, *PARTS.values())
+    assert sorted(await read(cluster)) == ROWS
+    assert await open_transactions(cluster) == []
+
+
+async def test_a_topic_that_is_created_anew_between_decision_and_commit(
+    cluster: EmbeddedCluster, chosen: SinkOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decision is gone as well."""
+    decide = KafkaDriversLedger.decide
+    outcomes = await attempts(chosen, 5, PARTS)
+
+    async def and_delete(ledger: KafkaDriversLedger) -> None:
+        await decide(ledger)
+        recreate(cluster)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KafkaDriversLedger, "decide", and_delete)
+        with pytest.raises(EpochLostException, match=IS_GONE):
+            await commit(chosen, 5, outcomes)
+    assert (await inspect_write(chosen, "query")).decision is None
+    await write_epoch(chosen, 5, *PARTS.values())
+    assert sorted(await read(cluster)) == ROWS
+
+
+async def test_the_next_epoch_names_the_topic_that_was_created_anew(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    """A batch whose driver was killed after its commit, and before it had looked at the markers."""
+    outcomes = await attempts(chosen, 5, PARTS)
+    recreate(cluster)
+    await decide_only(chosen, 5, outcomes)
+    for one in prepared_of(outcomes)[:2]:
+        assert await end(chosen, one, committed=True)
+    state = await inspect_write(chosen, "query")
+    assert [one.partition for one in state.decided(Fate.GONE)] == [0, 1]
+    for rows in ["e"], ["f"]:
+        with pytest.raises(EpochLostException, match=r"^epoch 6 of query, and epoch 5 before it: .* \(2\).*'t'"):
+            await write_epoch(chosen, 6, rows, rows)
+    assert await end(chosen, prepared_of(outcomes)[2], committed=True)
+    await attempt(chosen, 6, 2, ["takes over the transactional id"])
+    with pytest.raises(EpochIncompleteException, match=r"\(0, 1, 2\).* or topic 't' was deleted and created anew"):
+        await write_epoch(chosen, 6, ["e"], ["f"])
 
 
 async def test_a_transaction_that_is_lost_while_the_driver_decides(

@@ -25,6 +25,7 @@ FAULTS: dict[str, Callable[[SimulatedQuery, int], None]] = {
     "fail the job": lambda query, number: query.fail_the_job(),
     "a lost driver aborts": lambda query, number: query.abort_by_a_lost_driver(),
     "finish by hand": lambda query, number: query.finish_by_hand(),
+    "delete the topic": lambda query, number: query.delete_the_topic(),
     "time out": lambda query, number: query.time_out(number),
 }
 

@@ -39,7 +39,8 @@ def transaction(state: str, producer_id: int, producer_epoch: int) -> Transactio
         (Marker(4, 1, "0a"), transaction("Ongoing", 101, 4), Fate.OPEN),
         (None, transaction("PrepareCommit", 101, 5), Fate.ENDING),
         (Marker(5, 1, "0a"), transaction("CompleteCommit", 101, 5), Fate.COMMITTED),
-        (Marker(4, 1, "0a"), transaction("CompleteCommit", 101, 5), Fate.COMMITTED),
+        (Marker(4, 1, "0a"), transaction("CompleteCommit", 101, 5), Fate.GONE),
+        (None, transaction("CompleteCommit", 101, 5), Fate.GONE),
         (Marker(4, 1, "0a"), transaction("CompleteCommit", 101, 7), Fate.LOST),
         (Marker(5, 1, "0a"), transaction("Ongoing", 101, 6), Fate.COMMITTED),
         (Marker(6, 1, "0a"), None, Fate.COMMITTED),
@@ -82,6 +83,7 @@ def test_open_transactions_are_decided_or_not() -> None:
 
 
 ABORTED = {"1.0": transaction("CompleteAbort", 101, 5)}
+COMMITTED = {f"{number}.0": transaction("CompleteCommit", 100 + number, 5) for number in range(3)}
 
 
 @pytest.mark.parametrize(
@@ -100,6 +102,8 @@ ABORTED = {"1.0": transaction("CompleteAbort", 101, 5)}
         (state(markers={**WRITTEN, 1: None}), 6, True, "MissingMarkerException: epoch 6: the rows of"),
         (state(markers={**WRITTEN, 1: None}, transactions=ABORTED), 5, False, "writes the rows of partitions 1 again"),
         (state(markers={**WRITTEN, 1: None}, transactions=ABORTED), 6, True, "EpochIncompleteException: run epoch 5"),
+        (state(transactions=COMMITTED), 5, True, "EpochLostException: the markers of epoch 5 are gone, of"),
+        (state(transactions=COMMITTED), 6, True, "EpochLostException or EpochIncompleteException: the markers"),
         (state(Decision.set_by_hand(5)), 5, False, "compares nothing, because the marker was set by hand"),
         (state(unreadable="others use the name"), 6, True, "MarkerMismatchException: others use the name"),
     ],

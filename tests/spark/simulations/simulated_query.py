@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from aioproducer.errors import ProducerFencedException
+from aioproducer.errors import IllegalStateException, ProducerFencedException
 from aioproducer.spark.exactly_once.decision import (
     Decision,
     EpochIncompleteException,
+    EpochLostException,
     EpochNotCommittedException,
     check_none_is_missing,
     check_order,
 )
-from aioproducer.spark.exactly_once.marker import MarkerMismatchException
+from aioproducer.spark.exactly_once.marker import MarkerMismatchException, MissingMarkerException
 from aioproducer.spark.exactly_once.prepared import Outcome, prepared_of
-from aioproducer.spark.exactly_once.two_phases import abort, commit, finish, write
+from aioproducer.spark.exactly_once.two_phases import abort, commit, finish, set_by_hand, write
 
-from .simulated_write import ONGOING, PREPARE, Actors, Brokers, Row, SimulatedLedger, SimulatedRows
+from .simulated_write import ONGOING, PREPARE, Actors, Brokers, Row, SimulatedLedger, SimulatedRows, Transaction
 
 ROWS = 3
 """Of an epoch."""
@@ -56,11 +57,14 @@ class SimulatedQuery:
         """Epochs whose commit has returned, which Spark never runs again."""
         self.skipped: set[int] = set()
         """Batches that are not run again although their driver was killed."""
+        self.is_stuck = False
+        """Whether an error has told the user to set the marker by hand."""
+        self.marking: asyncio.Task[None] | None = None
 
     # Spark
 
     def start(self, partitions: int) -> None:
-        if self.run is None:
+        if self.run is None and not self.is_stuck:
             self.run = Run(self.epoch, partitions)
             for partition in range(partitions):
                 self.attempt(partition)
@@ -98,6 +102,8 @@ class SimulatedQuery:
         if self.brokers.waiting:
             self.actors.step(number)
             self.look()
+        elif self.run is None and self.is_stuck:
+            self.mark_by_hand()
         elif self.run is None:
             self.start(number % 3 + 1)
         elif self.run.ending is None and not self.run.attempts:
@@ -144,6 +150,27 @@ class SimulatedQuery:
     def finish_by_hand(self) -> None:
         _ = self.actors.start(finish(SimulatedLedger(self.brokers)))
 
+    def delete_the_topic(self) -> None:
+        """Not while an attempt is between its first row and its marker, which would then be in two topics."""
+        if not any(one.state == ONGOING and one.rows and one.marker is None for one in self._transactions()):
+            self.brokers.delete_the_topic()
+
+    def mark_by_hand(self) -> None:
+        """What the errors say: to the epoch before if none of its rows are there, and else to do without the rest."""
+        if self.marking is not None and self.marking.exception() is None:
+            self.is_stuck, self.marking = False, None
+            return
+        ledger = SimulatedLedger(self.brokers)
+        if self.marking is not None and isinstance(self.marking.exception(), IllegalStateException):
+            self.marking = None
+            _ = self.actors.start(finish(ledger))
+            return
+        while self._keys(PREPARE):
+            self.complete(0)
+        if self.seen(self.epoch):
+            self.epoch += 1
+        self.marking = self.actors.start(set_by_hand(ledger, self.epoch - 1))
+
     def fail_the_job(self) -> None:
         if self.run is not None and self.run.ending is None:
             self.abort()
@@ -164,10 +191,13 @@ class SimulatedQuery:
             if task.cancelled():
                 continue
             if (error := task.exception()) is not None:
-                assert isinstance(error, ProducerFencedException | MarkerMismatchException), repr(error)
+                self.is_stuck |= isinstance(error, MissingMarkerException) and self.brokers.deletions > 0
+                assert self.is_stuck or isinstance(error, ProducerFencedException | MarkerMismatchException), error
             elif run.ending is None:
                 run.outcomes.setdefault(partition, task.result())
-        if run.ending is None and len(run.outcomes) == run.partitions:
+        if run.ending is None and self.is_stuck:
+            self.abort()
+        elif run.ending is None and len(run.outcomes) == run.partitions:
             outcomes = list(run.outcomes.values())
             self.ending_since = self.turns
             work = commit(SimulatedLedger(self.brokers), run.epoch, outcomes, 10_000, "here")
@@ -185,13 +215,20 @@ class SimulatedQuery:
             self.epoch += 1
             self.run = None
         else:
-            assert isinstance(error, ProducerFencedException | EpochIncompleteException | EpochNotCommittedException)
+            self.is_stuck |= isinstance(error, EpochLostException) and self.brokers.deletions > 0
+            expected = ProducerFencedException | EpochIncompleteException | EpochNotCommittedException
+            found_a_decision = isinstance(error, IllegalStateException) and self.brokers.deletions > 0
+            assert self.is_stuck or found_a_decision or isinstance(error, expected), error
             if isinstance(error, EpochIncompleteException):
-                assert self.brokers.lost(), "brokers, or another attempt, have aborted what was decided"
+                aborted = self.brokers.lost() or self.brokers.deletions
+                assert aborted, "brokers, or another attempt, have aborted what was decided"
                 last = self.brokers.in_force()
-                assert last is not None
-                self.epoch = last.epoch  # the error says that it has to be run again
-                self.skipped.discard(self.epoch)
+                if last is None:  # deleted since the driver has read it
+                    assert self.brokers.deletions
+                    self.is_stuck = True
+                else:
+                    self.epoch = last.epoch  # the error says that it has to be run again
+                    self.skipped.discard(self.epoch)
             if isinstance(error, EpochNotCommittedException) and not self.is_decided(run.epoch):
                 assert not self.seen(run.epoch)
             self.brokers.withdraw()  # as closing the producer does
@@ -218,6 +255,9 @@ class SimulatedQuery:
     def _keys(self, state: str) -> list[tuple[int, int]]:
         return [key for key, one in self.brokers.transactions.items() if one.state == state]
 
+    def _transactions(self) -> Iterable[Transaction]:
+        return self.brokers.transactions.values()
+
     # What is promised
 
     def check(self) -> None:
@@ -234,9 +274,9 @@ class SimulatedQuery:
         return [row for row in self.brokers.visible if row[0] == epoch]
 
     def is_whole(self, epoch: int) -> bool:
-        """Whether all rows can be read, or will be in a moment."""
-        rows = self.seen(epoch)
-        for one in self.brokers.transactions.values():
+        """Whether all rows can be read, or will be in a moment, or could be until their topic was deleted."""
+        rows = [*self.seen(epoch), *(row for row in self.brokers.deleted if row[0] == epoch)]
+        for one in self._transactions():
             if one.state == PREPARE and one.committed:
                 rows += [row for row in one.rows if row[0] == epoch]
         return set(rows) == {(epoch, row) for row in range(ROWS)}
@@ -246,7 +286,7 @@ class SimulatedQuery:
         and something of it was lost, and with any number otherwise."""
         self.come_to_rest(order)
         begun = self.epoch
-        for _ in range(5):
+        for _ in range(5 + 5 * self.brokers.deletions):
             if self.epoch <= begun:  # an earlier one, if that has to be completed before
                 last = self.brokers.decision
                 lost = last is not None and last.epoch == self.epoch and self.brokers.lost()
@@ -254,10 +294,14 @@ class SimulatedQuery:
                 self.copy(0)
                 self.come_to_rest(order)
         assert self.epoch > begun, "the epoch is completed"
+        if not self.brokers.deletions:
+            self.check_all_rows()
+        assert all(one.state != ONGOING for one in self._transactions()), "nothing is left open"
+        self.check()
+
+    def check_all_rows(self) -> None:
         written = [epoch for epoch in range(self.epoch) if epoch not in self.skipped or self.is_decided(epoch)]
         assert sorted(self.brokers.visible) == [(epoch, row) for epoch in written for row in range(ROWS)]
-        assert all(one.state != ONGOING for one in self.brokers.transactions.values()), "nothing is left open"
-        self.check()
 
     def close(self) -> None:
         self.actors.close()
@@ -266,7 +310,7 @@ class SimulatedQuery:
         for turn in range(3000):
             while self._keys(PREPARE) or self.brokers.prepared:
                 self.complete(0)
-            if self.run is None and not self.brokers.waiting:
+            if self.run is None and not self.brokers.waiting and not self.is_stuck:
                 return
             if turn % 100 == 99:
                 self.brokers.withdraw()  # a driver's transaction times out soon

@@ -60,9 +60,17 @@ class Brokers:
         """Markers that come in force with the proposal."""
         self.prepared = False
         """Whether the proposal is committed, and merely cannot be read yet."""
+        self.is_forgotten = False
+        """Whether the topic was deleted since the proposal was made."""
         self.owner = 0
         self.aborted: set[tuple[int, int, int, int]] = set()
         self.wrongly_aborted = False
+        self.deletions = 0
+        """Of the topic, which is created anew at once."""
+        self.before = 0
+        """How many decisions were deleted with it."""
+        self.deleted: set[Row] = set()
+        """Rows that could be read before that."""
 
     def lost(self) -> set[tuple[int, int, int, int]]:
         """What was aborted of the last decision."""
@@ -124,17 +132,31 @@ class Brokers:
         assert one.state == PREPARE
         if one.committed:
             self.visible += one.rows
-            assert one.marker is not None
-            self.markers[key[0]] = one.marker
+            assert one.marker is not None or self.deletions
+            if one.marker is not None:
+                self.markers[key[0]] = one.marker
         one.state, one.rows, one.marker = COMPLETE, [], None
 
     def apply(self) -> None:
         """The decision can be read."""
         assert self.prepared
         assert self.proposal is not None
-        self.decision, self.proposal, self.prepared = self.proposal, None, False
-        self.decided.append(self.decision)
-        self.markers |= self.set_back
+        if not self.is_forgotten:
+            self.decision = self.proposal
+            self.decided.append(self.proposal)
+            self.markers |= self.set_back
+        self.proposal, self.prepared = None, False
+
+    def delete_the_topic(self) -> None:
+        """Its rows and all of its offsets, pending ones as well; transactions go on in the new topic."""
+        self.deletions += 1
+        self.before = len(self.decided)
+        self.deleted |= set(self.visible)
+        self.visible.clear()
+        self.markers.clear()
+        self.decision, self.is_forgotten = None, True
+        for one in self.transactions.values():
+            one.rows, one.marker = [], None
 
     def withdraw(self) -> None:
         """The driver's transaction is aborted."""
@@ -143,19 +165,15 @@ class Brokers:
 
     def in_force(self) -> Decision | None:
         """The decision that counts, even if it cannot be read yet."""
-        return self.proposal if self.prepared else self.decision
+        return self.proposal if self.prepared and not self.is_forgotten else self.decision
 
     def _in_force(self) -> set[tuple[int, int, int, int]]:
         last = self.in_force()
         return set() if last is None else {one.identity for one in last.prepared}
 
     def _ever_decided(self) -> set[tuple[int, int, int, int]]:
-        return self._in_force().union(*({one.identity for one in each.prepared} for each in self.decided))
-
-    def unstable(self, partition: int) -> bool:
-        return any(
-            key[0] == partition and one.marker is not None and one.state in (ONGOING, PREPARE)
-            for key, one in self.transactions.items()
+        return self._in_force().union(
+            *({one.identity for one in each.prepared} for each in self.decided[self.before :])
         )
 
 
@@ -167,16 +185,18 @@ class SimulatedLedger:
         self._me = -1
         self._gone: set[tuple[int, int, int, int]] = set()
 
+    topic = "t"
+
     async def decision(self) -> Decision | None:
-        await self._brokers.until(lambda: self._brokers.proposal is None)
+        await self._brokers.until(lambda: self._brokers.proposal is None or self._brokers.is_forgotten)
         return self._brokers.decision
 
-    async def markers(self, partitions: Sequence[int], *, stable: bool) -> dict[int, Marker | None]:
+    async def markers(self, partitions: Sequence[int]) -> dict[int, Marker | None]:
         """Read one after the other, as from coordinators of their own."""
-        return {partition: await self._marker(partition, stable=stable) for partition in partitions}
+        return {partition: await self._marker(partition) for partition in partitions}
 
-    async def _marker(self, partition: int, *, stable: bool) -> Marker | None:
-        await self._brokers.until(lambda: not (stable and self._brokers.unstable(partition)))
+    async def _marker(self, partition: int) -> Marker | None:
+        await self._brokers.turn()
         return self._brokers.markers.get(partition)
 
     async def end(self, prepared: Prepared, *, committed: bool) -> bool:
@@ -205,7 +225,7 @@ class SimulatedLedger:
         # As it is kept, and read again.
         head, *pieces = decision.as_offsets()
         self._brokers.proposal = Decision.read(head, pieces, "here")
-        self._brokers.set_back = {}
+        self._brokers.set_back, self._brokers.is_forgotten = {}, False
         assert self._brokers.proposal == decision
         self._gone = self._brokers.aborted & {one.identity for one in decision.prepared}
 

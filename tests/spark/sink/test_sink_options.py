@@ -67,6 +67,8 @@ def test_exactly_once_of_a_stream_and_of_a_batch() -> None:
         ({**BASE, "kafka.acks": "7"}, False, "acks"),
         ({**ONCE, "kafka.enable.idempotence": "false"}, True, "idempotence"),
         ({**ONCE, "kafka.acks": "1"}, True, "acks"),
+        ({**ONCE, "kafka.transaction.timeout.ms": "0"}, True, r"'transaction\.timeout\.ms' is '0'; .* at least 1"),
+        ({**ONCE, "kafka.transaction.timeout.ms": "-5"}, True, r"'transaction\.timeout\.ms' is '-5'; .* at least 1"),
     ],
 )
 def test_a_wrong_sink_option_is_an_error_before_a_task_runs(

@@ -11,6 +11,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.delivery_log import read_events
+from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.sink import task_producer as module
 from aioproducer.spark.sink.sink_options import SinkOptions
 from aioproducer.spark.sink.task_producer import task_producer
@@ -87,3 +88,11 @@ async def test_without_a_log_nothing_is_stamped(cluster: EmbeddedCluster) -> Non
     given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "topic": "t"}
     await write(SinkOptions.of(given, streaming=True))
     assert stamped(cluster) == 0
+
+
+@pytest.mark.parametrize("below", ["", "below"])
+async def test_a_directory_that_cannot_be_made_is_named(cluster: EmbeddedCluster, tmp_path: Path, below: str) -> None:
+    (tmp_path / "a file").touch()
+    directory = tmp_path / "a file" / below
+    with pytest.raises(IllegalArgumentException, match=r'option "deliveryLog" is .*a file.* this task cannot write'):
+        await write(options(cluster, str(directory)))

@@ -90,11 +90,42 @@ async def test_the_option_goes_before_the_column(cluster: EmbeddedCluster) -> No
     assert held(cluster, "a") == [b"1", b"2"]
 
 
-async def test_a_row_without_a_topic_is_named(cluster: EmbeddedCluster) -> None:
+def as_text(*values: bytes | None) -> Any:
+    """As Spark hands them over: it does not check that they are UTF-8."""
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
+@pytest.mark.parametrize(
+    ("topic", "why"), [(None, "is null"), (b"", "is empty"), (b"\xff\xfe", r"is b'\\xff\\xfe', which is not UTF-8")]
+)
+@pytest.mark.parametrize("others", [b"a", None])
+async def test_a_row_without_a_usable_topic_is_named(
+    cluster: EmbeddedCluster, topic: bytes | None, why: str, others: bytes | None
+) -> None:
+    bad = {"topic": as_text(b"a" if others else topic, topic), "value": ["3", "4"]}
     async with make_producer(cluster.bootstrap_servers) as producer:
-        batches = given(routed(("a", "1"), ("b", "2")), routed(("a", "3"), (None, "4")))
-        with pytest.raises(IllegalArgumentException, match=r"partition 5, row 3: the topic is null: .* option"):
+        batches = given(routed(("a", "1"), ("b", "2")), pa.record_batch(bad))
+        where = rf"^partition 5, row {3 if others else 2}: the topic {why}: leave such rows out, or set option"
+        with pytest.raises(SinkException, match=where):
             await send_rows(producer, batches, BOTH, None, "partition 5")
+
+
+def headers_of(*names: bytes, as_map: bool) -> Any:
+    """One for each row."""
+    ends, values = range(len(names) + 1), pa.array([b"x"] * len(names))
+    if as_map:
+        return pa.MapArray.from_arrays(list(ends), as_text(*names), values)
+    return pa.ListArray.from_arrays(list(ends), pa.StructArray.from_arrays([as_text(*names), values], ["key", "value"]))
+
+
+@pytest.mark.parametrize("as_map", [False, True])
+async def test_a_row_whose_header_has_no_text_as_its_name_is_named(cluster: EmbeddedCluster, as_map: bool) -> None:
+    batch = pa.record_batch({"value": ["1", "2", "3"], "headers": headers_of(b"k", b"\xff\xfe", b"l", as_map=as_map)})
+    async with make_producer(cluster.bootstrap_servers) as producer:
+        for _ in range(2):  # the first time the topic is unknown
+            with pytest.raises(SinkException, match=r"partition 5, row 1, to topic 'a': .* 'headers': .* not UTF-8"):
+                await send_rows(producer, given(batch), {**VALUE, "headers": "headers"}, "a", "partition 5")
+    assert held(cluster, "a") == [b"1", b"3"] * 2
 
 
 @pytest.mark.parametrize("routes", [False, True])
