@@ -45,8 +45,9 @@ SELECT id, topic, partition, key, value, headers::text AS headers,
 FROM (
     SELECT *, sum(octets) OVER (ORDER BY id) AS bytes, lead(id) OVER (ORDER BY id) IS NOT NULL AS more
     FROM (
-        SELECT *, coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0)
-            + coalesce(pg_column_size(headers), 0) AS octets
+        SELECT id, topic, partition, key, value, headers, created_at,
+            coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0)
+                + coalesce(pg_column_size(headers), 0) AS octets
         FROM (
             (SELECT * FROM {table}
              WHERE id > greatest($1::bigint, $2::bigint) {within}

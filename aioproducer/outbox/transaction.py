@@ -145,7 +145,14 @@ class Transactions:
                 row.id,
             ) from error
         if before is None:
-            letter = self._letters.letter(_readable(row), error, attempts=1)
+            try:
+                letter = self._letters.letter(_readable(row), error, attempts=1)
+            except KafkaError as refused:
+                raise RowRefusedException(
+                    f"{where}, cannot be sent, and has no further dead letter, because it has had too many: "
+                    f"{type(error).__name__}: {error}",
+                    row.id,
+                ) from refused
             headers = [*(letter.headers or ()), (ROW_HEADER, f"{self._table}/{row.id}".encode())]
             self._dead[row.id] = letter._replace(headers=headers)
             log.warning("%s, becomes a dead letter in %s: %s", where, self._letters.topic, error)

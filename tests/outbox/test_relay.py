@@ -323,6 +323,25 @@ async def test_rows_whose_dead_letters_must_leave_out_more(dsn: str, database: A
     ] * 2
 
 
+async def test_a_refused_row_that_has_had_too_many_dead_letters(
+    dsn: str, database: Any, cluster: EmbeddedCluster
+) -> None:
+    cluster.create_topic("small", configs={"max.message.bytes": "500"})
+    await OUTBOX.write(database, "small", b"y" * 600, headers={"aioproducer.dead.deaths": "5"})
+    with pytest.raises(RowRefusedException, match="it has had too many: RecordTooLargeException") as caught:
+        await relay_of(dsn, cluster, dead_letter_topic="dead").run()
+    assert caught.value.row_id == 1
+
+
+async def test_more_columns_do_no_harm(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
+    await database.execute("ALTER TABLE outbox ADD more text, ADD bytes text, ADD octets text")
+    await OUTBOX.write(database, "orders", b"1", partition=0)
+    relay = relay_of(dsn, cluster)
+    async with running(relay):
+        await relayed(relay, 1)
+    assert await values(cluster) == [b"1"]
+
+
 async def test_a_refused_row_for_the_topic_of_dead_letters(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
     await database.execute("INSERT INTO outbox (topic, headers) VALUES ('dead', '[1]')")
     with pytest.raises(RowRefusedException, match="the topic of dead letters can have none of its own"):

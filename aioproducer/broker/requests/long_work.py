@@ -97,9 +97,12 @@ class LongWork:
         if self._slices.begin(partial(self._begin, work), FIRST_SLICE):
             return
         # Two steps at least, though the time may have passed because another process had the core.
-        if not (self._advance(work, self._slices.now()) or self._advance(work, self._slices.now() + AT_ONCE)):
-            self._queued += 1
-            self._slices.add(work.owner, partial(self._begin_late, work), first=True)
+        if self._advance(work, self._slices.now()):
+            return
+        if self._has_room(work) and self._advance(work, self._slices.now() + AT_ONCE):
+            return
+        self._queued += 1
+        self._slices.add(work.owner, partial(self._begin_late, work), first=True)
 
     def run_large(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
         """As :meth:`run`, for steps that take much memory: at most ``LARGE_AT_ONCE`` run, and the others wait."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -70,6 +71,9 @@ class KafkaLedger:
         place = self.options.marker_place
         head = (await self._committed([self.whole], place, stable=stable))[self.whole]
         return await self._decision_of(head, place, stable=stable)
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     async def markers(self, partitions: Sequence[int]) -> dict[int, Marker | None]:
         groups = {self.group_of(partition): partition for partition in partitions}

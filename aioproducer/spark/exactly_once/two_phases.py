@@ -10,7 +10,7 @@ Brokers are behind ``Ledger`` and ``Rows``: the same code runs against them and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.spark.exactly_once.decision import (
@@ -25,6 +25,9 @@ from aioproducer.spark.exactly_once.in_parallel import in_parallel
 from aioproducer.spark.exactly_once.marker import VERSION, Marker, MarkerMismatchException, is_of
 from aioproducer.spark.exactly_once.prepared import Outcome, Prepared, prepared_of
 
+PAUSES: Final = (0.1, 0.3, 1.0, 3.0)
+"""Seconds between further looks for the marker of a transaction that was committed."""
+
 
 class Ledger(Protocol):
     """What brokers know of a write."""
@@ -35,6 +38,9 @@ class Ledger(Protocol):
 
     async def decision(self) -> Decision | None:
         """The last one. Waits for one that is being made."""
+
+    async def pause(self, seconds: float) -> None:
+        """Waits before the next request."""
 
     async def markers(self, partitions: Sequence[int]) -> dict[int, Marker | None]:
         """The last ones that were committed with rows of these partitions. Waits for no transaction: another attempt
@@ -236,12 +242,15 @@ async def _readable(
     """The markers of transactions that were committed: all but the lost ones. EpochLostException if some are gone.
 
     A coordinator commits a transaction even if its topic was deleted, so only the markers show whether its rows can be
-    read.
+    read. A coordinator answers the same end again when all brokers have written it; before 4.0 the group's may take
+    some time longer to show the marker (KAFKA-17507).
     """
     missing = committed = _without(prepared, lost)
     there: dict[int, Marker | None] = {}
-    for again in (False, True):
-        if again:  # a coordinator answers the same end again when all brokers have written it
+    for pause in (None, 0.0, *PAUSES):
+        if pause:
+            await ledger.pause(pause)
+        if pause is not None:
             await in_parallel(missing, lambda one: ledger.end(one, committed=True))
         there |= await ledger.markers([one.partition for one in missing])
         missing = [one for one in committed if not is_of(there[one.partition], epoch)]

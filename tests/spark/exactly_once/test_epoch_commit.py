@@ -23,7 +23,7 @@ from aioproducer.spark.exactly_once.decision import (
 from aioproducer.spark.exactly_once.epoch_commit import abort_epoch
 from aioproducer.spark.exactly_once.inspection import inspect_write
 from aioproducer.spark.exactly_once.ledger import KafkaDriversLedger, open_drivers_ledger
-from aioproducer.spark.exactly_once.marker import MarkerMismatchException, MissingMarkerException
+from aioproducer.spark.exactly_once.marker import Marker, MarkerMismatchException, MissingMarkerException
 from aioproducer.spark.exactly_once.prepared import Outcome, Prepared, prepared_of
 from aioproducer.spark.exactly_once.write_state import Fate
 from aioproducer.spark.sink.sink_options import SinkOptions
@@ -277,6 +277,30 @@ def recreate(cluster: EmbeddedCluster) -> None:
 
 
 IS_GONE = r"epoch 5 are committed, and the markers of 3 partitions \(0, 1, 2\).* topic 't', are gone.*created anew"
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_phases, "PAUSES", (0.0,) * len(two_phases.PAUSES))
+
+
+async def test_a_marker_that_is_shown_late(
+    cluster: EmbeddedCluster, chosen: SinkOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Group coordinators before Kafka 4.0 complete a transaction's offsets after its end was answered."""
+    markers, looks = KafkaDriversLedger.markers, 0
+
+    async def late(ledger: KafkaDriversLedger, partitions: Sequence[int]) -> dict[int, Marker | None]:
+        nonlocal looks
+        looks += 1
+        found = await markers(ledger, partitions)
+        return dict.fromkeys(found) if looks < 5 else found
+
+    outcomes = await attempts(chosen, 5, PARTS)
+    monkeypatch.setattr(KafkaDriversLedger, "markers", late)
+    await commit(chosen, 5, outcomes)
+    assert looks == 5
+    assert sorted(await read(cluster)) == ROWS
 
 
 @pytest.mark.parametrize("is_first", [True, False])

@@ -191,6 +191,9 @@ class SimulatedLedger:
         await self._brokers.until(lambda: self._brokers.proposal is None or self._brokers.is_forgotten)
         return self._brokers.decision
 
+    async def pause(self, seconds: float) -> None:
+        await self._brokers.turn()
+
     async def markers(self, partitions: Sequence[int]) -> dict[int, Marker | None]:
         """Read one after the other, as from coordinators of their own."""
         return {partition: await self._marker(partition) for partition in partitions}
