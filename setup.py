@@ -113,6 +113,9 @@ COMPILED_MODULES = [
 PARTS = 4
 """C files that are compiled at the same time."""
 
+COMPILERS = 1 if sys.platform == "win32" else os.cpu_count() or 1
+"""That run at the same time. One on Windows, where setuptools looks for Visual C++ when it first compiles."""
+
 TOGETHER = ("record_calls", "accumulator", "batches", "records", "delivery", "parking", "admission")
 """Modules and packages on the way of each record. They are in one of the parts as far as they fit, so that the calls
 between them are inlined."""
@@ -296,7 +299,7 @@ class BuildExtensions(build_ext):
                 extension.extra_compile_args.append("-fvisibility=hidden")
         self.reinitialize_command(self)  # it was finalized with the stand-ins
         self.ensure_finalized()
-        self.parallel = os.cpu_count()
+        self.parallel = COMPILERS
         super().run()
 
     def build_extensions(self) -> None:
@@ -306,7 +309,7 @@ class BuildExtensions(build_ext):
             def one(source: str) -> list[str]:
                 return compile_one_after_the_other([source], *arguments, **named)
 
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
+            with ThreadPoolExecutor(COMPILERS) as pool:
                 return [made for objects in pool.map(one, sources) for made in objects]
 
         self.compiler.compile = compile

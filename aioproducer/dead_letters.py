@@ -159,28 +159,40 @@ class DeadLetters(Generic[K, V]):
     ) -> None:
         """Sends letters, with offsets in the same unit, and returns when they are delivered: without what their topic
         refuses (:func:`lessened`). Raises the error of their delivery."""
+        left = list(letters)
         while True:
+            sending: list[int] = []
             try:
-                await self._deliver(letters, offsets)
+                await self._deliver(left, offsets, sending)
                 return
             except KafkaError as refused:
-                less = [lessened(letter, refused) for letter in letters]
-                if not any(less):
+                one_of = range(len(left)) if isinstance(refused, UnitTooLargeException) else sending or range(len(left))
+                less = {place: new for place in one_of if (new := lessened(left[place], refused)) is not None}
+                if not less:
                     raise
-                letters = [new or letter for new, letter in zip(less, letters, strict=True)]
+                if not isinstance(refused, InvalidTimestampException):
+                    # If it is not known which letter is too large, it is most likely the largest.
+                    largest = max(less, key=lambda place: _size(left[place]))
+                    less = {largest: less[largest]}
+                left = [less.get(place, letter) for place, letter in enumerate(left)]
 
     async def _deliver(
         self,
         letters: Sequence[ProducerRecord[Any, Any]],
         offsets: Sequence[tuple[Group, Offsets]],
+        sending: list[int],
     ) -> None:
+        """``sending`` has the place of the letter that is being sent, while it is a single one."""
         if not self._in_units:
-            for delivery in [self.producer.send(letter) for letter in letters]:
+            for place, delivery in enumerate([self.producer.send(letter) for letter in letters]):
+                sending[:] = [place]
                 await delivery
             return
         async with self.producer.unit() as unit:
-            for letter in letters:
+            for place, letter in enumerate(letters):
+                sending[:] = [place]
                 await unit.send(letter)
+            sending.clear()
             for group, some in offsets:
                 await unit.send_offsets(some, group)
 
@@ -311,6 +323,12 @@ def lessened(letter: ProducerRecord[Any, Any], error: KafkaError) -> ProducerRec
         return None
     own.append((PREFIX + "left-out", f"{len(headers) - len(own)} headers".encode()))
     return letter._replace(headers=own)
+
+
+def _size(letter: ProducerRecord[Any, Any]) -> int:
+    """Bytes that are known to be in it."""
+    own = [letter.key, letter.value, *(data for _, data in letter.headers or ())]
+    return sum(len(data) for data in own if isinstance(data, bytes))
 
 
 def _number(text: bytes | None) -> int:

@@ -130,6 +130,19 @@ async def test_what_the_topic_of_dead_letters_refuses_is_left_out(transactional_
         assert (third["timestamp"], third["left-out"]) == (str(future), "value: bytes of 900 bytes")
 
 
+async def test_one_large_letter_of_a_unit_leaves_the_others_as_they_are() -> None:
+    async with letters("x") as (cluster, to):
+        cluster.create_topic("narrow", configs={"max.message.bytes": 1000})
+        async with DeadLetters(to.producer, "narrow").unit() as unit:
+            await unit.send("small", b"precious", key=b"k1")
+            await unit.send("small", b"x" * 2000, key=b"k2")
+        assert isinstance(unit.dead, RecordTooLargeException)
+        batches = list(cluster.log("narrow").batches())
+        found = [record for batch in batches if not batch.is_control for record in batch.records()][-2:]
+        assert [(letter.key, letter.value) for letter in found] == [(b"k1", b"precious"), (None, None)]
+        assert told(found[1])["left-out"] == "key: bytes of 2 bytes, value: bytes of 2000 bytes"
+
+
 @WAYS
 async def test_a_letter_that_cannot_be_delivered_is_not_lost_silently(transactional_id: str | None) -> None:
     async with letters(transactional_id, max_block_ms=100) as (cluster, to):

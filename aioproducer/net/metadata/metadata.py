@@ -180,7 +180,10 @@ class Metadata:
         }
         topics: dict[str, TopicMetadata] = {}
         asked = self._asked
-        errors = {} if asked is None else {name: code for name, code in old.errors.items() if name not in asked}
+        errors = {}
+        if asked is not None:
+            known_still = old.errors.keys() - asked - self._needed
+            errors = {name: old.errors[name] for name in known_still}
         self._learnt_meanwhile = []
         response.topics.reverse()
         while response.topics:

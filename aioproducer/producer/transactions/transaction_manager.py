@@ -18,6 +18,7 @@ from typing import Any
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import (
     ApiException,
+    IllegalArgumentException,
     IllegalStateException,
     KafkaError,
     TransactionAbortableException,
@@ -127,6 +128,11 @@ class TransactionManager:
         return self._prepared
 
     async def complete(self, state: PreparedTxnState) -> bool:
+        if not isinstance(state, PreparedTxnState):  # a text would be another state, and abort what was decided
+            raise IllegalArgumentException(
+                f"{COMPLETE} needs a PreparedTxnState, not {type(state).__name__}: "
+                "PreparedTxnState.parse(text) makes one"
+            )
         if self._slot.name != COMPLETE:
             self._slot.make_room(COMPLETE)
             self.status.require_prepared(COMPLETE)
@@ -291,6 +297,7 @@ class TransactionManager:
     async def _end(self, *, committed: bool) -> None:
         """Ends the transaction at the coordinator, if it knows of it, and gets the epoch of the next one."""
         self._asked_to_end = False
+        before = self._ids.current
         await self._partitions.settled()
         await self._offsets.slot.settled()  # no answer may arrive after the end of the transaction
         if self._coordinator.knows or (self._coordinator.may_know and not committed):
@@ -299,7 +306,7 @@ class TransactionManager:
                 self.may_be_committed = False
         self.status.error = None
         self._prepared = PreparedTxnState()
-        if self._coordinator.follow_feature() or self._ids.in_doubt or self._needs_another_epoch():
+        if self._coordinator.follow_feature() or self._ids.in_doubt or self._needs_another_epoch(before):
             try:
                 await self._coordinator.take_identity()
             except KafkaError as error:
@@ -308,9 +315,10 @@ class TransactionManager:
                 return
         self.status.become(S.READY)
 
-    def _needs_another_epoch(self) -> bool:
-        """With the first protocol transactions have the same epoch, and the state of a prepared one must be its own."""
-        return self.status.two_phases and not self._coordinator.protocol.second
+    def _needs_another_epoch(self, before: ProducerIdAndEpoch | None) -> bool:
+        """The state of a prepared transaction must be its own. With the first protocol transactions have the same
+        epoch, and with the second one so has the transaction after an empty one."""
+        return self.status.two_phases and self._ids.current == before
 
     def _joined(self, queues: Iterable[PartitionQueue]) -> None:
         """The partitions have joined the transaction."""

@@ -196,6 +196,8 @@ class UnitCommitter:
         transactions = self._transactions
         shared = error.__cause__ if isinstance(error.__cause__, KafkaError) else error
         own = self._own_errors(shared, self._loop.time())
+        if any(not is_of_the_transaction(one) for one in own.values()):
+            self._group.start_again(self._loop.time())  # already now, because the abort may take long
         while transactions.is_open():
             try:
                 await self._until_ended(self._calls.abort)

@@ -117,14 +117,18 @@ class UnitGroup:
         ``own`` has the errors of units that met one; ``shared`` is that of the transaction.
         """
         members = self._leave()
-        at_fault = {member: error for member, error in own.items() if not is_of_the_transaction(error)}
+        at_fault = {
+            member: error
+            for member, error in own.items()
+            if member.state is S.JOINED and not is_of_the_transaction(error)  # else it failed during a long abort
+        }
         if len(members) == 1:
             (member,) = members
             error = at_fault.get(member, shared)
             if member in at_fault or not is_of_the_transaction(shared) or now >= member.deadline:
                 member.become(S.FAILED)
                 if member in at_fault or not is_of_the_transaction(shared):
-                    self._start_again(now)
+                    self.start_again(now)
                 return [Failed(member, error)]
             member.setback = shared
             self._wait_again([[member]])
@@ -142,15 +146,15 @@ class UnitGroup:
         suspects = {member for member in rest if member in at_fault}
         self._wait_again(parts(rest, suspects, found=bool(failed)))
         if at_fault or not is_of_the_transaction(shared):
-            self._start_again(now)
+            self.start_again(now)
         return failed
 
     def has_had_its_time(self, member: UnitMember, now: float) -> bool:
         """Whether a record of the unit that is not delivered now was not delivered in all of the unit's time."""
         return member.deadline - now <= TOGETHER * self.patience
 
-    def _start_again(self, now: float) -> None:
-        """A transaction was aborted because of some of its units: those that wait have their time again. The order of
+    def start_again(self, now: float) -> None:
+        """A transaction is aborted because of some of its units: those that wait have their time again. The order of
         their deadlines remains that of their ends."""
         for member in self._in_order():
             member.deadline = max(member.deadline, min(now + self.patience, member.last_deadline))

@@ -223,6 +223,16 @@ def test_an_error_stays_until_its_topic_is_requested_again() -> None:
     assert metadata.cluster.errors == {}
 
 
+def test_an_error_is_forgotten_if_its_topic_is_needed_again_meanwhile() -> None:
+    """A record that comes while an answer about another topic is under way must not fail with it."""
+    metadata = known(topic("t", error=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    metadata.use_topic("u", 1)
+    assert asked(metadata, 1) == ["u"]
+    metadata.request_update("t")
+    update(metadata, response(topic("u", partition(0))), 1)
+    assert metadata.cluster.errors == {}
+
+
 def test_after_a_failure_all_topics_are_requested() -> None:
     metadata = known(topic("t", partition(0)))
     metadata.use_topic("u", 1)

@@ -13,6 +13,7 @@ from aioproducer import KafkaProducer, PreparedTxnState, TopicPartition
 from aioproducer.admin import KafkaAdmin
 from aioproducer.errors import (
     ConfigException,
+    IllegalArgumentException,
     IllegalStateException,
     InvalidTxnStateException,
     KafkaError,
@@ -466,6 +467,36 @@ def end_refused(code: ErrorCode) -> Callable[[Exchange], Awaitable[None]]:
         exchange.reply(EndTxnResponse(error_code=code))
 
     return step
+
+
+async def test_the_state_of_an_empty_transaction_is_not_that_of_the_next() -> None:
+    """Otherwise the next one, undecided, would pass for the one that was decided."""
+    for protocol in (1, 2):
+        async with cluster_of(protocol) as cluster:
+            async with two_phases(cluster) as producer:
+                await producer.init_transactions()
+                await producer.begin_transaction()
+                decided = await producer.prepare_transaction()
+                assert await producer.complete_transaction(decided)
+                undecided = await prepared(producer)
+            assert undecided != decided
+            async with two_phases(cluster) as producer:
+                assert await producer.init_transactions(keep_prepared_txn=True) == undecided
+                assert not await producer.complete_transaction(decided)
+            assert committed(cluster) == []
+
+
+async def test_the_text_of_a_state_is_refused() -> None:
+    async with cluster_of() as cluster, two_phases(cluster) as producer:
+        await producer.init_transactions()
+        state = await prepared(producer)
+        text: Any = str(state)
+        with pytest.raises(
+            IllegalArgumentException, match=r"needs a PreparedTxnState, not str: PreparedTxnState\.parse"
+        ):
+            await producer.complete_transaction(text)
+        assert await producer.complete_transaction(state)
+        assert committed(cluster) == [b"a"]
 
 
 async def test_the_metrics_of_the_calls() -> None:
