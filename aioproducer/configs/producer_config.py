@@ -101,7 +101,7 @@ class ProducerConfig(ClientConfig):
         "Identifies the producer across restarts, and enables transactions.",
     )
     transaction_timeout_ms: int = key(
-        Type.INT, 60000, at_least(1), "A transaction that has not ended after this long is aborted by its coordinator."
+        Type.INT, 60000, ANY, "A transaction that has not ended after this long is aborted by its coordinator."
     )
     transaction_two_phase_commit_enable: bool = key(
         Type.BOOLEAN,
@@ -295,6 +295,12 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     elif "pipeline" not in explicit:
         config = dataclasses.replace(config, pipeline="fixed")
     config = _with_idempotence(config, explicit)
+    if config.transactional_id is not None and config.transaction_timeout_ms < 1:
+        raise ConfigException(
+            f"'transaction.timeout.ms' is '{config.transaction_timeout_ms}'; with a transactional.id it is at least 1",
+            name="transaction.timeout.ms",
+            value=config.transaction_timeout_ms,
+        )
     if config.transaction_two_phase_commit_enable and "transaction_timeout_ms" in explicit:
         raise ConfigException(
             "transaction.timeout.ms is given, and with transaction.two.phase.commit.enable=true transactions have no "
