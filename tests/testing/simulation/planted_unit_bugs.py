@@ -28,7 +28,7 @@ def a_poisoned_unit_takes_all_others_with_it(monkeypatch: pytest.MonkeyPatch) ->
 
 @bug(undisturbed(of_doomed_units))
 def the_time_of_a_unit_is_used_up_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(UnitGroup, "_start_again", lambda self, now: None)
+    monkeypatch.setattr(UnitGroup, "start_again", lambda self, now: None)
 
 
 @bug(only(of_poisoned_units))
