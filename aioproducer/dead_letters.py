@@ -116,8 +116,8 @@ class DeadLetters(Generic[K, V]):
         origin: tuple[str, int, int] | None = None,
         offsets: Mapping[Group, Offsets] | None = None,
     ) -> None:
-        """Sends the dead letter of a record that was read, and returns when it is delivered. A key or value that is
-        bytes goes on as it is, without the producer's serializers.
+        """Sends the dead letter of a record that was read, and returns when it is delivered. Keys and values
+        that are bytes are sent unchanged, without the producer's serializers.
 
         ``attempts``: how often delivering or processing it was tried; by default once more than its last dead letter
         says. ``origin``: topic, partition and offset that it was read from. ``offsets``, by group, are committed with

@@ -94,7 +94,7 @@ class KafkaClient:
         self.links: dict[int, BrokerLink] = {}
         """Links to the known brokers, by id; bootstrap servers have ids below 0."""
         self._connected: set[BrokerLink] = set()
-        """Those that are READY: at each change of one of a thousand links, nobody walks through all of them."""
+        """The links that are READY, kept so that a change of one link does not walk through all of a thousand."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._retired: list[BrokerLink] = []
         """Links to brokers that are gone or have moved, until their requests have ended."""

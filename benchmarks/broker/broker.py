@@ -24,7 +24,7 @@ from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.processes import broker_process, python_command
+from benchmarks.harness.processes import broker_process, output_of
 from benchmarks.harness.runtime import loop_factory
 from benchmarks.harness.statistics import Spread, ratios
 
@@ -138,30 +138,15 @@ def embedded(loop: str) -> AbstractAsyncContextManager[str]:
 async def produce(servers: str | None, records: int, size: int) -> float:
     """Records per second of a producer in a process of its own; ``servers`` None: to a mock cluster in there."""
     statement = "from benchmarks.broker.load import produce; produce(sys.argv[1:])"
-    said = await _output_of(statement, servers or "", str(records), str(size))
+    said = await output_of(statement, servers or "", str(records), str(size))
     return float(json.loads(said))
 
 
 async def latency(servers: str, requests: int, per_s: int, loop: str) -> tuple[float, float, float]:
     """p50, p99 and the most, in milliseconds."""
     statement = "from benchmarks.broker.load import latency; latency(sys.argv[1:])"
-    p50, p99, most = json.loads(await _output_of(statement, servers, str(requests), str(per_s), loop))
+    p50, p99, most = json.loads(await output_of(statement, servers, str(requests), str(per_s), loop))
     return p50, p99, most
-
-
-async def _output_of(statement: str, *arguments: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *python_command(statement, *arguments), stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        said, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        raise RuntimeError(f"the load ended with status {process.returncode}")
-    return said.decode()
 
 
 async def broker(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:

@@ -8,7 +8,6 @@ producer alone, of a cluster that fits on no machine. Each size runs in a proces
 from __future__ import annotations
 
 import argparse
-import asyncio
 import dataclasses
 import json
 import time
@@ -22,7 +21,7 @@ from benchmarks.harness import command
 from benchmarks.harness.arguments import numbers, positive
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
-from benchmarks.harness.processes import python_command
+from benchmarks.harness.processes import output_of
 from benchmarks.harness.results import restored
 
 BROKERS = (10, 100, 1_000)
@@ -147,17 +146,7 @@ async def measure(size: Size) -> Point:
     """In a process of its own."""
     began = time.monotonic()
     statement = "from benchmarks.fleet.point import main; main(sys.argv[1])"
-    process = await asyncio.create_subprocess_exec(
-        *python_command(statement, json.dumps(asdict(size))), stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        said, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        raise RuntimeError(f"{size} ended with status {process.returncode}")
+    said = await output_of(statement, json.dumps(asdict(size)))
     point: Point = restored(Point, json.loads(said))
     return dataclasses.replace(point, minutes=(time.monotonic() - began) / 60)
 

@@ -20,6 +20,22 @@ def python_command(statement: str, *arguments: str, checkout_first: bool = False
     return [sys.executable, "-P", "-c", f"import sys; sys.path.{place}{_CHECKOUT!r}); {statement}", *arguments]
 
 
+async def output_of(statement: str, *arguments: str) -> str:
+    """Runs a statement, and returns what it prints. Raises RuntimeError if it fails."""
+    process = await asyncio.create_subprocess_exec(
+        *python_command(statement, *arguments), stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        said, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        raise RuntimeError(f"{statement!r} with {arguments} ended with status {process.returncode}")
+    return said.decode()
+
+
 @contextlib.asynccontextmanager
 async def broker_process(statement: str, *arguments: str) -> AsyncIterator[str]:
     """Runs a statement that serves as a broker until its standard input ends.

@@ -64,8 +64,8 @@ class RequestChannel:
         self.quotas = quotas
         self._requests: FairQueue[Request | Sentinel] = FairQueue()
         self._callbacks: deque[CallbackRequest] = deque()
-        # Whoever is woken looks at the queue again: an item is never handed over past those that are queued. Each item
-        # wakes a handler, and each that is taken a processor.
+        # A woken handler or processor looks at the queue again, so no item passes those that are queued. Each item that
+        # is queued wakes a handler, and each item that is taken wakes a processor.
         self._idle_handlers: deque[asyncio.Future[None]] = deque()
         self._blocked: deque[asyncio.Future[None]] = deque()
         self._waiting_for_rest: list[asyncio.Future[None]] = []

@@ -11,7 +11,7 @@ from aioproducer.tasks.coroutine_functions import is_async
 
 
 class Raw(bytes):
-    """A key or value that no serializer is called for: it was read from a topic, and goes on as it is."""
+    """A key or value that was read from a topic. It is sent unchanged, and no serializer is called for it."""
 
 
 Serialize = Callable[[str, list[tuple[str, bytes | None]], Any], Any]

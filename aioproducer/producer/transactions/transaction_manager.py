@@ -183,7 +183,7 @@ class TransactionManager:
     async def finish(self) -> None:
         """For a producer that is closed in the middle of a transaction: completes its commit or abort, or aborts it.
 
-        Its records report failures. A prepared transaction stays open: whoever decides about it does not decide here.
+        Its records report failures. A prepared transaction stays open, because it is decided elsewhere.
         """
         while self.is_open() or self.status.state in (S.PREPARING_TRANSACTION, S.COMMITTING, S.ABORTING):
             # What has failed may still wait for its records, and nothing else can begin before its end.

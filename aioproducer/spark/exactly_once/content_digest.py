@@ -93,7 +93,7 @@ def _mixed(hashes: Any) -> Any:
 
 
 def _in_bytes(column: Any) -> Any:
-    """Bytes for each value, the same for the same value in whatever session, as an Arrow array."""
+    """The values as bytes, in an Arrow array. Equal values have equal bytes in every session."""
     import pyarrow as pa
 
     kind = column.type
