@@ -89,11 +89,7 @@ class MockTransactions:
         self.status.require("prepare_transaction", S.IN_TRANSACTION)
         self.status.require_all_sent("prepare_transaction")
         self._errors.strike("prepare_transaction")
-        self.status.become(S.PREPARING_TRANSACTION)
-        self._control.gate(False)
-        await self._control.flush()
-        if self.status.state is not S.PREPARING_TRANSACTION:  # a record has failed meanwhile
-            raise self.status.failure()
+        await self._deliver_all(S.PREPARING_TRANSACTION)
         self._prepared = PreparedTxnState(0, self.status.transaction)
         self.status.become(S.PREPARED_TRANSACTION)
         return self._prepared
@@ -105,15 +101,19 @@ class MockTransactions:
         await (self.commit() if committed else self.abort())
         return committed
 
+    async def _deliver_all(self, state: TransactionState) -> None:
+        """Becomes ``state``, in which all records are delivered. Raises the error of one that fails meanwhile."""
+        self.status.become(state)
+        self._control.gate(False)
+        await self._control.flush()
+        if self.status.state is not state:
+            raise self.status.failure()
+
     async def commit(self) -> None:
         self.status.require("commit_transaction", S.IN_TRANSACTION, S.PREPARED_TRANSACTION)
         self.status.require_all_sent("commit_transaction")
         self._errors.strike("commit_transaction")
-        self.status.become(S.COMMITTING)
-        self._control.gate(False)
-        await self._control.flush()
-        if self.status.state is not S.COMMITTING:  # a record has failed meanwhile
-            raise self.status.failure()
+        await self._deliver_all(S.COMMITTING)
         self.status.complete = True
         self._history += self.records
         if self.offsets:
