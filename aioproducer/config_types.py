@@ -502,7 +502,7 @@ class ProducerOptions(ClientOptions, total=False):
     transaction_timeout_ms: int
     """A transaction that has not ended after this long is aborted by its coordinator.
 
-    ``transaction.timeout.ms``: milliseconds, at least 1. Default: 60000.
+    ``transaction.timeout.ms``: milliseconds. Default: 60000.
     """
 
     transaction_two_phase_commit_enable: bool
