@@ -78,6 +78,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/delivery/delivery.py",
     "aioproducer/producer/scheduling/drain.py",
     "aioproducer/producer/windows/line_limit.py",
+    "aioproducer/producer/windows/line_window.py",
     "aioproducer/producer/admission/enqueued.py",
     "aioproducer/producer/diagnosis/failure_log.py",
     "aioproducer/producer/parking/held_delivery.py",

@@ -581,7 +581,7 @@ class ProducerOptions(ClientOptions, total=False):
     """
 
     max_in_flight_requests_per_connection: int
-    """Unanswered requests that a connection may have.
+    """Unanswered requests that a connection may have; fewer while batches are small and the broker takes long.
 
     ``max.in.flight.requests.per.connection``: at least 1. Default: 5.
     """

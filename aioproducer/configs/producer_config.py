@@ -173,7 +173,10 @@ class ProducerConfig(ClientConfig):
         Type.INT, 1048576, at_least(0), "Largest record, and largest request of several batches."
     )
     max_in_flight_requests_per_connection: int = key(
-        Type.INT, 5, at_least(1), "Unanswered requests that a connection may have."
+        Type.INT,
+        5,
+        at_least(1),
+        "Unanswered requests that a connection may have; fewer while batches are small and the broker takes long.",
     )
     retries: int = key(Type.INT, INT_MAX, between(0, INT_MAX), "Attempts beyond the first; prefer delivery.timeout.ms.")
     delivery_timeout_ms: int = key(

@@ -58,6 +58,8 @@ class BrokerLink:
         """The connection ends, or has ended, because it was idle."""
         self.api_versions = NodeApiVersions(str(self))
         """The broker's answer at the last connection."""
+        self.greeting = 0.0
+        """The seconds that the first answer of the last connection took."""
         self.throttled_until = 0.0
         self.failures = 0
         """Attempts to connect that failed in a row."""

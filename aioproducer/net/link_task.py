@@ -229,7 +229,9 @@ class LinkTask:
     async def _negotiate(self, connection: Connection) -> None:
         request = ApiVersionsRequest(client_software_name="aioproducer", client_software_version=SOFTWARE_VERSION)
         newest = ApiVersionsRequest.MAX_VERSION
+        asked = self._clock.fine()
         response = await connection.call(request, ApiVersionsResponse, newest)
+        self._link.greeting = self._clock.fine() - asked
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             spoken = {api.api_key: api.max_version for api in response.api_keys}
             older = min(spoken.get(ApiKey.API_VERSIONS, 0), newest)

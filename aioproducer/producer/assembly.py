@@ -56,6 +56,7 @@ from aioproducer.producer.transactions.transaction_manager import TransactionMan
 from aioproducer.producer.units.units import Units
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.producer.windows.line_limit import LineLimits
+from aioproducer.producer.windows.line_window import LineWindows
 from aioproducer.records.compression import CompressionType
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.clock import Clock, SystemClock
@@ -220,6 +221,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
         coordinator_error,
         scheduling.pipeline,
         scheduling.lines,
+        scheduling.line_windows,
     )
     sender_pass = SenderPass(
         accumulator,
@@ -331,6 +333,7 @@ def _scheduling(inputs: Inputs, loop: asyncio.AbstractEventLoop, alarm: Alarm) -
         pipeline,
         InFlightWindows(inputs.metrics.windows),
         LineLimits(config.request_timeout_ms / 1000, config.retry_backoff_max_ms / 1000, config.max_request_size),
+        LineWindows(config.max_in_flight_requests_per_connection, config.batch_size),
         latencies,
         WaitHistory(),
     )

@@ -26,10 +26,12 @@ from aioproducer.producer.scheduling.drain import Drained
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
+from aioproducer.producer.windows.line_window import FEW
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.timing.loop_clock import LoopClock
 
 # Read for every request: looking an enum member up is slow.
 _PRODUCE: Final = ApiKey.PRODUCE
@@ -67,6 +69,10 @@ class InFlightBatches(InFlightRequest):
         self.names = names
         self.size: i64 = 0
         """Bytes of its batches on the wire."""
+        self.departed: float = exchange.fine_time()
+        """When it was sent, by the finest clock."""
+        self.alone = link.in_flight() == 0 and len(drained) <= FEW
+        """Few batches, and no other request under way when it is sent."""
         self.answer: ProduceAnswer | None = None
 
     def body(self) -> list[bytes | memoryview]:
@@ -108,8 +114,10 @@ class ProduceExchange:
         self._topics = topics
         self._windows = scheduling.windows
         self._lines = scheduling.lines
+        self._line_windows = scheduling.line_windows
         self._metrics = metrics
         self._time = accumulator.loop.time
+        self.fine_time = LoopClock(accumulator.loop).fine
         self._read_clock = accumulator.now_ms
         self._now_ms: i64 = 0
         """The last reading of the wall clock."""
@@ -201,6 +209,7 @@ class ProduceExchange:
                 now=now,
             )
         self._metrics.request_sent(records, now)
+        self._line_windows.of(request.link.node_id).sent(len(request.drained), size, now)
         if self._pipeline is not None:
             self._pipeline.sent(request.link.node_id, records, size, now)
 
@@ -223,6 +232,7 @@ class ProduceExchange:
         if self._pipeline is not None:
             self._pipeline.answered(link.node_id, took)
         self._lines.of(link.node_id).answered(request.size, took)
+        self._line_windows.of(link.node_id).answered(self.fine_time() - request.departed, alone=request.alone)
         answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, answers, answer)
         for place, one in enumerate(drained):  # zip, which is not compiled, takes longer than the rest

@@ -10,6 +10,7 @@ from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.producer.windows.line_limit import LineLimits
+from aioproducer.producer.windows.line_window import LineWindows
 
 
 @dataclass(frozen=True)
@@ -20,5 +21,6 @@ class Scheduling:
     pipeline: Pipeline | None
     windows: InFlightWindows
     lines: LineLimits
+    line_windows: LineWindows
     latencies: NodeLatencies | None
     history: WaitHistory

@@ -41,6 +41,7 @@ class Dispatcher:
         self._history = scheduling.history
         self._latencies = scheduling.latencies
         self._lines = scheduling.lines
+        self._line_windows = scheduling.line_windows
         self._alarm = alarm
         self._client = client
         self._exchange = exchange
@@ -67,8 +68,12 @@ class Dispatcher:
             return
         self._note_latency(node, now, can_send=link.can_send(now))
         ready = self._schedule.ready.of(node)
-        line = self._lines.of(node)
+        line, window = self._lines.of(node), self._line_windows.of(node)
         while ready and link.can_send(now):
+            opens_at = window.opens_at(link.in_flight())
+            if opens_at > now:
+                self._alarm.ring_at(opens_at)
+                break
             drained = drain(
                 ready,
                 self._accumulator,
@@ -95,7 +100,9 @@ class Dispatcher:
     def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
         """Records the node's state for the ledgers of time-outs."""
         if link is not None:
-            reason = READY if link.can_send(now) else link_reason(link, now) or READY
+            reason = link_reason(link, now) or READY
+            if reason is READY and self._line_windows.of(node).opens_at(link.in_flight()) > now:
+                reason = Reason.CONNECTION_WINDOW
         else:
             reason = Reason.NO_LEADER if node == NO_LEADER else Reason.LEADER_UNKNOWN
         self._history.node_is(node, now, reason)

@@ -27,6 +27,7 @@ from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.windows.in_flight_windows import KIP_1269_VERSION, WindowSource
 from aioproducer.producer.windows.line_limit import LineLimits
+from aioproducer.producer.windows.line_window import LineWindow, LineWindows
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
@@ -45,6 +46,7 @@ class Situation:
     """The transaction coordinator's last answer, if it was an error."""
     pipeline: Pipeline | None = None
     lines: LineLimits | None = None
+    line_windows: LineWindows | None = None
 
 
 def explain(here: Situation, topic: str, partition: int, now: float, fatal: KafkaError | None = None) -> Explanation:
@@ -140,6 +142,10 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         obstacles.append(_producer_id(here))
     if link is not None and (busy := link_reason(link, now)) in (Reason.CONNECTION_WINDOW, Reason.SOCKET):
         obstacles.append(_busy(link, busy))
+    elif link is not None and here.line_windows is not None:
+        window = here.line_windows.of(queue.leader)
+        if window.opens_at(link.in_flight()) > now:
+            obstacles.append(_at_work(link, window))
     if link is not None and not obstacles and here.lines is not None:
         most, size = here.lines.of(queue.leader).most, batch.expected_size() + BATCH_OVERHEAD
         if size > most:
@@ -283,6 +289,14 @@ def _busy(link: BrokerLink, reason: Reason) -> Obstacle:
         reason,
         f"{link} has {link.in_flight()} requests that it has not answered yet "
         f"(max.in.flight.requests.per.connection={link.max_in_flight})",
+    )
+
+
+def _at_work(link: BrokerLink, window: LineWindow) -> Obstacle:
+    return Obstacle(
+        Reason.CONNECTION_WINDOW,
+        f"{link} has {link.in_flight()} requests that it has not answered yet, and takes {duration(window.round_trip)} "
+        f"for an answer, of which {duration(window.distance)} are for the way: the batch grows until one is answered",
     )
 
 

@@ -2,9 +2,11 @@
 
     an answer announces what the broker remembers → in_flight_windows → drain
     a request takes too long                      → line_limit        → drain
+    answers take long, for the work               → line_window       → dispatcher
 
     in_flight_windows.py   how many batches of a partition (KIP-1269)
     line_limit.py          how many bytes over a slow line, so that requests cross it before their time-out
+    line_window.py         how many requests to a node, while more of them would make batches small
 
 No module here imports asyncio.
 """

@@ -154,3 +154,39 @@ def test_the_batch_limit_of_a_topic_is_learnt_and_no_later_batch_is_split() -> N
     network = Network(Random(0), LONG, NetworkFaults(), Trace())
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
         runner.run(run())
+
+
+def most_unanswered(line: Conditions, seconds_a_batch: float) -> float:
+    """Requests with small batches, to a broker that handles one after the other, and takes so long for each batch."""
+    at_work = asyncio.Lock()
+
+    async def handle(exchange: Exchange) -> None:
+        async with at_work:
+            await asyncio.sleep(
+                seconds_a_batch * sum(len(topic.partition_data) for topic in exchange.request.topic_data)
+            )
+            await answer(exchange)
+
+    async def run() -> float:
+        most = 0.0
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", 1000)
+            cluster.broker.always(ApiKey.PRODUCE, handle)
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=5) as producer:
+                for record in range(20_000):
+                    if record % 50 == 0:
+                        await asyncio.sleep(0.001)
+                        if record > 10_000:
+                            most = max(most, producer.metrics()["requests-in-flight"])
+                    _ = producer.send("t", bytes(100), partition=record % 1000)
+        return most
+
+    network = Network(Random(0), line, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        return runner.run(run())
+
+
+def test_small_batches_wait_for_an_answer_where_more_requests_would_only_wait_at_the_broker() -> None:
+    near = Conditions(bandwidth=1e9, latency=0.0002, window=1 << 20)
+    assert most_unanswered(near, seconds_a_batch=30e-6) <= 2
+    assert most_unanswered(LONG, seconds_a_batch=1e-6) == 5

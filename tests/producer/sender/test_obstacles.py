@@ -31,6 +31,7 @@ from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.obstacles import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.producer.windows.line_limit import LineLimits
+from aioproducer.producer.windows.line_window import LineWindows
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from aioproducer.types import ProducerRecord
@@ -104,6 +105,7 @@ class Scene(Accumulation):
         self.client: Any = Client(Link() if link is None else link)
         self.pipeline: Pipeline | None = None
         self.lines = LineLimits(30.0, 1.0, 1_000_000)
+        self.line_windows = LineWindows(5, 16_384)
         self.source: Any = SimpleNamespace(missing=lambda: self.ids.current is None, last_error=None)
 
     def batch_opened(self, queue: Any, batch: Any) -> None:
@@ -141,6 +143,7 @@ class Scene(Accumulation):
             self.source,
             pipeline=self.pipeline,
             lines=self.lines,
+            line_windows=self.line_windows,
         )
         return explain(situation, topic, partition, self.loop.now, fatal)
 
@@ -229,6 +232,19 @@ def test_the_connection_is_full() -> None:
     here.client.links[1] = Link(reads=False)
     assert here.explain().reason is Reason.SOCKET
     assert "does not read" in str(here.explain())
+
+
+def test_a_small_batch_grows_while_the_broker_is_at_work() -> None:
+    here = Scene(Link(requests=1))
+    here.full()
+    window = here.line_windows.of(1)
+    window.connected(0.001)
+    window.sent(200, 200, here.loop.now)
+    window.answered(0.02, alone=False)
+    assert here.explain().reason is Reason.CONNECTION_WINDOW
+    assert "takes 20 ms for an answer, of which 1 ms are for the way" in str(here.explain())
+    here.loop.now += 0.05
+    assert here.explain().reason is Reason.READY
 
 
 def test_a_batch_too_large_for_its_line_lets_smaller_ones_go_first() -> None:

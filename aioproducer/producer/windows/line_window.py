@@ -1,0 +1,90 @@
+"""Limits the requests to a node that are unanswered at once, where more of them would only make batches small.
+
+Several requests on their way make up for the distance of a broker. They do not make it work faster: Kafka handles the
+requests of a connection one after the other, and each batch costs it about the same, small or large. So where an answer
+takes long because of work, further requests only wait at the broker, and the batches in them could have grown instead.
+Small batches then wait for an answer, as Nagle's algorithm lets small segments of TCP wait (RFC 896).
+
+How much of the time to an answer is the distance shows in the first answer of the connection, which costs the broker
+little, and in requests that went alone and had few batches. The window is that share of
+``max.in.flight.requests.per.connection``. It does not count where batches are full anyway, nor when an answer is
+overdue: a broker may then wait for something that holds up nobody else.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+FEW: Final = 8
+"""The most batches of a request whose time is taken for the distance."""
+
+OVERDUE: Final = 2.0
+"""An answer is overdue after this many times the average."""
+
+GAIN: Final = 0.125
+"""The weight of the newest observation in an average, as TCP has it for round trips (RFC 6298)."""
+
+
+@final
+class LineWindow:
+    """The window of one node. Times are in seconds, of the loop's clock; averages weigh the newest by GAIN."""
+
+    def __init__(self, most: int, full: int) -> None:
+        """``most``: max.in.flight.requests.per.connection; ``full``: batch.size."""
+        self.places: int = most
+        """The requests that may be unanswered before small batches wait."""
+        self.round_trip: float = 0.0
+        """The average time from a request to its answer; 0 before the first."""
+        self.distance: float = 0.0
+        """The part of it that is not the broker's work; 0 as long as it is unknown."""
+        self._most = most
+        self._full = float(full)
+        self._batch_size: float = 0.0
+        self._departed: float = 0.0
+
+    def connected(self, greeting: float) -> None:
+        """There is a connection, whose first answer took ``greeting`` seconds."""
+        if self.distance == 0.0:
+            self.distance = greeting
+
+    def connection_lost(self) -> None:
+        """The next one may take another way."""
+        self.distance = 0.0
+
+    def sent(self, batches: int, size: int, now: float) -> None:
+        """A request leaves with this many batches, of so many uncompressed bytes together."""
+        mean = size / batches
+        self._batch_size += (GAIN if self._batch_size else 1.0) * (mean - self._batch_size)
+        self._departed = now
+
+    def answered(self, took: float, *, alone: bool) -> None:
+        """A request was answered; ``alone``: no other was under way when it was sent, and it had FEW batches."""
+        self.round_trip += (GAIN if self.round_trip else 1.0) * (took - self.round_trip)
+        if took < self.distance or self.distance == 0.0:
+            self.distance = took
+        elif alone:
+            self.distance += GAIN * (took - self.distance)
+        if self._batch_size >= self._full or self.round_trip <= 0.0:
+            self.places = self._most
+        else:
+            self.places = max(1, round(self._most * min(self.distance / self.round_trip, 1.0)))
+
+    def opens_at(self, unanswered: int) -> float:
+        """When one more request may leave; 0 for at once."""
+        return 0.0 if unanswered < self.places else self._departed + OVERDUE * self.round_trip
+
+
+@final
+class LineWindows:
+    """The windows of all nodes."""
+
+    def __init__(self, most: int, full: int) -> None:
+        self._most = most
+        self._full = full
+        self._windows: dict[int, LineWindow] = {}
+
+    def of(self, node: int) -> LineWindow:
+        window = self._windows.get(node)
+        if window is None:
+            window = self._windows[node] = LineWindow(self._most, self._full)
+        return window
