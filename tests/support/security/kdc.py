@@ -1,8 +1,8 @@
 """A real Kerberos realm on 127.0.0.1: MIT's KDC, with a database and a krb5.conf of its own.
 
 Needs Debian's krb5-kdc, krb5-admin-server and krb5-user, or the packages of these programs elsewhere, and the library
-gssapi. The project installs neither: to build gssapi takes longer than all these tests. So the tests are skipped where
-one is missing, in CI, too, and say so.
+gssapi, which ``scripts/test`` installs where it can be built (libkrb5-dev). The tests are skipped where one of these is
+missing, in CI, too, and say so.
 """
 
 from __future__ import annotations
