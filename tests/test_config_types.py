@@ -14,7 +14,7 @@ from aioproducer.configs.config_def import ConfigKey, checked, table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.reader import ReaderConfig
 from aioproducer.schema_registry.client.registry_config import RegistryConfig
-from aioproducer.security.oauth.settings import LOGIN_HANDLERS, RETRIEVERS, VALIDATORS
+from aioproducer.security.oauth.java_classes import LOGIN_HANDLERS, RETRIEVERS, VALIDATORS
 from aioproducer.security.password import Password
 
 EXAMPLES: dict[str, list[Any]] = {

@@ -45,3 +45,33 @@ def test_names_are_imported_on_first_use() -> None:
     root = str(Path(aioproducer.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
     assert done.stdout == "['aioproducer', 'aioproducer.outbox', 'aioproducer.testing']\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "net.security.sasl_authenticator",
+        "producer.diagnosis.health",
+        "producer.sender.log_inquiry",
+        "producer.transactions.transaction_manager",
+        "producer.units.units",
+        "security.kerberos.settings",
+        "security.oauth.settings",
+        "security.tls.sources",
+        "telemetry.push_task",
+    ],
+)
+def test_what_few_producers_need_is_imported_by_the_first_that_does(module: str, modules_of_a_producer: str) -> None:
+    assert "'aioproducer.producer.producer'" in modules_of_a_producer
+    assert f"'aioproducer.{module}'" not in modules_of_a_producer
+    assert import_module(f"aioproducer.{module}") is not None
+
+
+@pytest.fixture(scope="module")
+def modules_of_a_producer() -> str:
+    """All that are imported when a producer has been made."""
+    program = "import sys, aioproducer; aioproducer.KafkaProducer(bootstrap_servers='b:1'); print(list(sys.modules))"
+    root = str(Path(aioproducer.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

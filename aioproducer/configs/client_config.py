@@ -6,7 +6,7 @@ import dataclasses
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aioproducer.configs.config_def import (
     ANY,
@@ -29,18 +29,15 @@ from aioproducer.configs.tls_values import CONTEXT_FACTORY, ENABLED_PROTOCOLS, P
 from aioproducer.configs.unsupported import BY_CLIENTS
 from aioproducer.errors import ConfigException
 from aioproducer.security.credentials import credentials_of
-from aioproducer.security.kerberos.settings import KerberosSettings, kerberos_settings
-from aioproducer.security.oauth.settings import (
-    DEFAULT_RETRIEVER,
-    LOGIN_HANDLERS,
-    RETRIEVERS,
-    VALIDATORS,
-    OAuthSettings,
-    oauth_settings,
-)
+from aioproducer.security.oauth.java_classes import DEFAULT_RETRIEVER, LOGIN_HANDLERS, RETRIEVERS, VALIDATORS
 from aioproducer.security.password import Password
 from aioproducer.security.sasl import CLIENT_MECHANISMS, GSSAPI, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, scramp
-from aioproducer.security.tls.sources import FACTORY, ContextFactory, FixedContext, TlsSource, renewed_client_context
+
+# What only secure connections need is imported when there is one: it takes as long as a tenth of the package.
+if TYPE_CHECKING:
+    from aioproducer.security.kerberos.settings import KerberosSettings
+    from aioproducer.security.oauth.settings import OAuthSettings
+    from aioproducer.security.tls.sources import TlsSource
 
 MECHANISM = Valid(
     "", lambda mechanism: True, CLIENT_MECHANISMS
@@ -68,7 +65,7 @@ LOGIN_HANDLER = Valid("one of " + ", ".join(LOGIN_HANDLERS), lambda name: name i
 SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClientConfig:
     """The configs of every client (Kafka's ``CommonClientConfigs``). Times are in milliseconds, sizes in bytes."""
 
@@ -345,8 +342,14 @@ class ClientConfig:
             self.sasl_plain_password,
         )
         if self.uses_tokens:
+            from aioproducer.security.oauth.settings import oauth_settings
+
             return oauth_settings(self)
-        return kerberos_settings(self) if self.uses_tickets else credentials
+        if self.uses_tickets:
+            from aioproducer.security.kerberos.settings import kerberos_settings
+
+            return kerberos_settings(self)
+        return credentials
 
     @property
     def uses_tokens(self) -> bool:
@@ -439,6 +442,8 @@ def _with_tls(config: C) -> C:
                 name=given[0],
             )
         return config
+    from aioproducer.security.tls.sources import FACTORY, ContextFactory, FixedContext, renewed_client_context
+
     if config.ssl_context is None and config.ssl_engine_factory_class is None:
         checks_hostname = config.ssl_endpoint_identification_algorithm != ""
         tls = renewed_client_context(config, "this client", checks_hostname=checks_hostname)

@@ -12,7 +12,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aioproducer.build_info import __version__
 from aioproducer.configs.client_config import ClientConfig
@@ -24,12 +24,14 @@ from aioproducer.net.connection.connection import Connection
 from aioproducer.net.connection.connection_protocol import ConnectionProtocol
 from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.net.host_addresses import in_turn, resolve
-from aioproducer.net.security.sasl_clients import AnyCredentials
 from aioproducer.net.security.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.timing.loop_clock import LoopClock
+
+if TYPE_CHECKING:
+    from aioproducer.net.security.sasl_clients import AnyCredentials
 
 log = logging.getLogger(__name__)
 

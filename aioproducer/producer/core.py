@@ -14,9 +14,9 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.sender.sender_calls import SenderCalls
 from aioproducer.producer.transactions.transaction_calls import TransactionCalls
-from aioproducer.producer.units.units import Units
 
 if TYPE_CHECKING:
+    from aioproducer.producer.units.units import Units
     from aioproducer.telemetry.push_task import PushTask
 
 

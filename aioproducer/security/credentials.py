@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from aioproducer.errors import ConfigException
-from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, parse_jaas
 from aioproducer.security.password import Password
 from aioproducer.security.sasl import CLIENT_MECHANISMS, GSSAPI, OAUTHBEARER, PLAIN, Credentials
 
@@ -49,6 +48,8 @@ def credentials_of(
 
 
 def _of_jaas(mechanism: str, jaas: Password) -> Credentials:
+    from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, parse_jaas
+
     entry = parse_jaas(_JAAS, jaas)
     wanted = PLAIN_LOGIN_MODULE if mechanism == PLAIN else SCRAM_LOGIN_MODULE
     if entry.login_module != wanted:

@@ -6,23 +6,24 @@ import asyncio
 import ssl
 from collections.abc import Callable, Coroutine
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aioproducer.configs.client_config import ClientConfig
 from aioproducer.errors import KafkaError, SaslAuthenticationException, SslAuthenticationException
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection.connection import Connection
 from aioproducer.net.connection.node_api_versions import NodeApiVersions
-from aioproducer.net.security.sasl_authenticator import authenticate, reauthenticate_after
-from aioproducer.net.security.sasl_clients import AnyCredentials, GssapiSaslClient
-from aioproducer.security.expiring_login import TICKET, ExpiringLogin
-from aioproducer.security.kerberos.settings import KerberosSettings
-from aioproducer.security.kerberos.tickets import LIMIT, KerberosTicket, Tickets
-from aioproducer.security.oauth.retrieval import retrieval
-from aioproducer.security.oauth.settings import OAuthSettings
-from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.sasl import Credentials
 from aioproducer.timing.backoff import ExponentialBackoff
+
+# What only SASL needs, and only one of its mechanisms, is imported for the first client that has it.
+if TYPE_CHECKING:
+    from aioproducer.net.security.sasl_clients import AnyCredentials
+    from aioproducer.security.expiring_login import ExpiringLogin
+    from aioproducer.security.kerberos.settings import KerberosSettings
+    from aioproducer.security.kerberos.tickets import KerberosTicket
+    from aioproducer.security.oauth.settings import OAuthSettings
+    from aioproducer.security.oauth.token import OAuthBearerToken
 
 # OpenSSL's codes for certificates that no trusted authority has signed, and for those of another name or address.
 _UNTRUSTED = (18, 19, 20, 21)
@@ -35,13 +36,13 @@ class ClientSecurity:
     def __init__(
         self, config: ClientConfig, random: Random, launch: Callable[[Coroutine[Any, Any, None], str], None]
     ) -> None:
-        credentials = config.credentials
+        credentials: Any = config.credentials
         self._tokens: ExpiringLogin[OAuthBearerToken] | None = None
         self._tickets: ExpiringLogin[KerberosTicket] | None = None
         self._credentials: Credentials | None = None
-        if isinstance(credentials, OAuthSettings):
+        if config.uses_tokens:
             self._tokens = _token_login(credentials, random, launch)
-        elif isinstance(credentials, KerberosSettings):
+        elif config.uses_tickets:
             self._tickets = _ticket_login(credentials, random, launch)
         else:
             self._credentials = credentials
@@ -64,6 +65,8 @@ class ClientSecurity:
         KDC may be asked for it, so ask before a connection is made: no broker waits then. Raises :class:`KafkaError` if
         there is no token."""
         if self._tickets is not None:
+            from aioproducer.net.security.sasl_clients import GssapiSaslClient
+
             ticket = await self._tickets.token()
             await asyncio.to_thread(GssapiSaslClient(ticket, host).initial_response)  # caches the service's ticket
             return ticket
@@ -79,6 +82,9 @@ class ClientSecurity:
         """
         if credentials is None:
             return None
+        from aioproducer.net.security.sasl_authenticator import authenticate, reauthenticate_after
+        from aioproducer.security.oauth.token import OAuthBearerToken
+
         try:
             lifetime = await authenticate(connection, versions, credentials, host)
         except SaslAuthenticationException:
@@ -104,6 +110,9 @@ class ClientSecurity:
 def _token_login(
     settings: OAuthSettings, random: Random, launch: Callable[[Coroutine[Any, Any, None], str], None]
 ) -> ExpiringLogin[OAuthBearerToken]:
+    from aioproducer.security.expiring_login import ExpiringLogin
+    from aioproducer.security.oauth.retrieval import retrieval
+
     backoff = ExponentialBackoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
     limit = settings.limits.total
     return ExpiringLogin(retrieval(settings), settings.window, backoff, limit, random=random, launch=launch)
@@ -112,6 +121,9 @@ def _token_login(
 def _ticket_login(
     settings: KerberosSettings, random: Random, launch: Callable[[Coroutine[Any, Any, None], str], None]
 ) -> ExpiringLogin[KerberosTicket]:
+    from aioproducer.security.expiring_login import TICKET, ExpiringLogin
+    from aioproducer.security.kerberos.tickets import LIMIT, Tickets
+
     return ExpiringLogin(
         Tickets(settings).retrieve,
         settings.window,

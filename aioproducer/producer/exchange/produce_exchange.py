@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
@@ -25,13 +25,15 @@ from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.scheduling.drain import Drained
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
-from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.producer.windows.line_window import FEW
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.timing.loop_clock import LoopClock
+
+if TYPE_CHECKING:
+    from aioproducer.producer.transactions.transaction_manager import TransactionManager
 
 # Read for every request: looking an enum member up is slow.
 _PRODUCE: Final = ApiKey.PRODUCE

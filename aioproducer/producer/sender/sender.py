@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import IllegalStateException, KafkaError
@@ -28,10 +29,12 @@ from aioproducer.producer.sender.metadata_waits import MetadataWaits
 from aioproducer.producer.sender.obstacles import Situation, explain
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.sender.sender_pass import SenderPass
-from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.time_slice import TimeSlice
 from aioproducer.types import PartitionInfo
+
+if TYPE_CHECKING:
+    from aioproducer.producer.transactions.transaction_manager import TransactionManager
 
 
 @dataclass(frozen=True, slots=True)

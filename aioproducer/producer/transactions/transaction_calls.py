@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aioproducer.errors import KafkaError
-from aioproducer.prepared_txn_state import PreparedTxnState
-from aioproducer.producer.transactions.offsets import Offsets
-from aioproducer.producer.transactions.status import TransactionStatus
 from aioproducer.types import ConsumerGroupMetadata
+
+# Nothing of transactions is imported before there is a producer that has them.
+if TYPE_CHECKING:
+    from aioproducer.prepared_txn_state import PreparedTxnState
+    from aioproducer.producer.transactions.offsets import Offsets
+    from aioproducer.producer.transactions.status import TransactionStatus
 
 
 class TransactionCalls(Protocol):

@@ -7,6 +7,7 @@ of a JWT give the time of the renewal, but prove nothing: brokers verify tokens.
 
 settings.py          the source of a client's tokens, from its configs
 token_config.py      the configs that it reads
+java_classes.py      classes of Java's clients that these may name
 retrieval.py         gets a token: from the user's code, an identity provider or a file
 http.py              requests to identity providers, bounded in time and size
 assertion.py         the JWT that a client signs to prove who it is

@@ -17,6 +17,7 @@ from aioproducer.errors import ConfigException
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE, parse_jaas
 from aioproducer.security.oauth.assertion import Assertion
 from aioproducer.security.oauth.http import HttpLimits, system_trust
+from aioproducer.security.oauth.java_classes import DEFAULT_RETRIEVER, FILE, JWT_BEARER
 from aioproducer.security.oauth.libraries import httpx, pyjwt
 from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.oauth.token_config import TokenConfig
@@ -26,19 +27,6 @@ from aioproducer.security.password import Password
 from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.security.sasl import OAUTHBEARER
 from aioproducer.security.tls.sources import FixedContext, TlsSource, renewed_client_context
-
-_PACKAGE = "org.apache.kafka.common.security.oauthbearer."
-DEFAULT_RETRIEVER = f"{_PACKAGE}DefaultJwtRetriever"
-CLIENT_CREDENTIALS = f"{_PACKAGE}ClientCredentialsJwtRetriever"
-JWT_BEARER = f"{_PACKAGE}JwtBearerJwtRetriever"
-FILE = f"{_PACKAGE}FileJwtRetriever"
-VALIDATORS = (f"{_PACKAGE}DefaultJwtValidator", f"{_PACKAGE}ClientJwtValidator")
-LOGIN_HANDLERS = (
-    f"{_PACKAGE}OAuthBearerLoginCallbackHandler",
-    f"{_PACKAGE}secured.OAuthBearerLoginCallbackHandler",
-    f"{_PACKAGE}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
-)
-RETRIEVERS = (DEFAULT_RETRIEVER, CLIENT_CREDENTIALS, JWT_BEARER, FILE)
 
 _PROVIDER = "sasl.oauth.token.provider"
 _URL = "sasl.oauthbearer.token.endpoint.url"

@@ -15,8 +15,9 @@ from aioproducer import OAuthBearerToken
 from aioproducer.configs.producer_config import producer_config
 from aioproducer.errors import AuthenticationException, SaslAuthenticationException, TokenUnavailableException
 from aioproducer.security.oauth import http
+from aioproducer.security.oauth.java_classes import JWT_BEARER
 from aioproducer.security.oauth.retrieval import retrieval
-from aioproducer.security.oauth.settings import JWT_BEARER, OAuthSettings
+from aioproducer.security.oauth.settings import OAuthSettings
 from tests.support.security.identity_provider import CLIENT_ID, IdentityProvider, identity_provider
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed")

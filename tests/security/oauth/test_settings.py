@@ -10,9 +10,8 @@ import pytest
 from aioproducer.configs.producer_config import ProducerConfig, producer_config
 from aioproducer.errors import ConfigException
 from aioproducer.security.jaas import OAUTHBEARER_LOGIN_MODULE, SCRAM_LOGIN_MODULE
+from aioproducer.security.oauth.java_classes import FILE, JWT_BEARER
 from aioproducer.security.oauth.settings import (
-    FILE,
-    JWT_BEARER,
     OAuthSettings,
     TokenEndpoint,
     TokenFile,
