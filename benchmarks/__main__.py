@@ -14,7 +14,7 @@ from benchmarks.pipelining import in_flight, linger, pipeline, window
 from benchmarks.record_costs import encode, observability, schemas
 from benchmarks.services import services, units
 from benchmarks.spark import audit, spark
-from benchmarks.stress import back_pressure, memory, outage, scale, stalls
+from benchmarks.stress import back_pressure, imports, memory, outage, scale, stalls
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "attacks": attacks.main,
@@ -25,6 +25,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "curves": curves_main,
     "encode": encode.main,
     "fleet": fleet.main,
+    "imports": imports.main,
     "in-flight": in_flight.main,
     "linger": linger.main,
     "memory": memory.main,

@@ -15,6 +15,7 @@ python -m benchmarks attacks --json benchmarks/measured/attacks.json
 python -m benchmarks units --json benchmarks/measured/units.json
 python -m benchmarks outbox --json benchmarks/measured/outbox.json
 python -m benchmarks fleet --json benchmarks/measured/fleet.json
+python -m benchmarks imports --json benchmarks/measured/imports.json
 PYTHONPATH=. python scripts/performance.py
 """
 
@@ -39,22 +40,26 @@ from benchmarks.pipelining import linger
 from benchmarks.record_costs import encode, schemas
 from benchmarks.services import services, units
 from benchmarks.spark import audit, spark
+from benchmarks.stress import imports
 from benchmarks.works.works import PACED
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
-    ROOT / "docs" / name
+    ROOT / name
     for name in (
-        "broker-attacks.md",
-        "outbox.md",
-        "performance.md",
-        "scale.md",
-        "services.md",
-        "spark.md",
-        "units.md",
+        "README.md",
+        "docs/broker-attacks.md",
+        "docs/outbox.md",
+        "docs/performance.md",
+        "docs/scale.md",
+        "docs/services.md",
+        "docs/spark.md",
+        "docs/units.md",
     )
 ]
 MEASURED = ROOT / "benchmarks" / "measured"
+LEAD_WORKS = ("stream-100", "stream-1000", "stream-10000", "keyed", "partitions-4000", "zstd", "tasks-100")
+LEAD_CLIENTS = ("confluent-kafka", "confluent-kafka-aio", "aiokafka", "java", "franz-go")
 BUSY = 0.1
 """With a larger share of its CPU time spent on other things, what a machine tells is provisional."""
 SECTION = re.compile(r"(?<=<!-- figures: )([a-z]+) -->\n.*?(?=<!-- end of figures -->)", re.DOTALL)
@@ -73,6 +78,27 @@ def provisional(environment: Environment) -> list[str]:
         "",
         "**Provisional**: the machine was busy with other things, so that speeds and latencies are a small",
         "part of what it can do, and their ratios are loose; CPU per record and memory suffer less.",
+    ]
+
+
+def lead(report: Report) -> list[str]:
+    """A few works, with every delivery read, beside the clients that people compare."""
+    present = {client.name for client in report.present}
+    others = [name for name in LEAD_CLIENTS if name in present]
+    rows = [
+        (
+            case.work.title,
+            _figures(case, "aioproducer")[0],
+            *(_ratio(case, "aioproducer", other) or NOTHING for other in others),
+        )
+        for case in report.cases
+        if case.work.name in LEAD_WORKS and "aioproducer" in case.clients()
+    ]
+    date = report.environment.date.partition(" ")[0]
+    return [
+        *markdown_table(("work", "records/s", *(f"÷ {name}" for name in others)), rows),
+        "",
+        f"{date}, {report.environment.machine}; {report.environment.broker}.",
     ]
 
 
@@ -184,6 +210,7 @@ class Measured(NamedTuple):
     in_units: units.Report
     relayed: outbox.Report
     simulated: fleet.Report
+    imported: imports.Report
 
     @classmethod
     def read(cls) -> Self:
@@ -202,11 +229,13 @@ class Measured(NamedTuple):
             results.read_as(units.Report, MEASURED / "units.json"),
             results.read_as(outbox.Report, MEASURED / "outbox.json"),
             results.read_as(fleet.Report, MEASURED / "fleet.json"),
+            results.read_as(imports.Report, MEASURED / "imports.json"),
         )
 
     def sections(self) -> Mapping[str, Callable[[], list[str]]]:
         comparison = self.comparison
         return {
+            "lead": lambda: lead(comparison),
             "environment": lambda: environment(comparison),
             "headline": lambda: headline(comparison),
             "targets": lambda: targets(comparison),
@@ -228,6 +257,7 @@ class Measured(NamedTuple):
             "units": lambda: alone(self.in_units),
             "outbox": lambda: alone(self.relayed),
             "fleet": lambda: alone(self.simulated),
+            "imports": lambda: alone(self.imported),
         }
 
     def written(self, text: str) -> str:

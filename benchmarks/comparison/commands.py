@@ -18,7 +18,7 @@ from benchmarks.comparison.report import Report
 from benchmarks.harness import results
 from benchmarks.harness.arguments import list_of, positive, some_of
 from benchmarks.works.curve_works import AXES
-from benchmarks.works.works import QUICK_WORKS, WORKS
+from benchmarks.works.works import BY_NAME, QUICK_WORKS, WORKS
 
 ROUNDS, CURVE_ROUNDS, QUICK_ROUNDS = 5, 3, 1
 CURVE_CLIENTS = ("aioproducer", "confluent-kafka")
@@ -76,12 +76,12 @@ def parse_compare(arguments: Sequence[str], other_commands: Collection[str] = ()
         "--works",
         type=some_of(WORKS),
         metavar="NAME[,...]",
-        help=f"{list_of(WORKS)}; with --quick {', '.join(QUICK_WORKS)}",
+        help=f"{list_of(WORKS)}; by default all but {', '.join(BY_NAME)}, with --quick {', '.join(QUICK_WORKS)}",
     )
     parser.add_argument("--plain", action="store_true", help="Markdown, even on a terminal")
     options = _parse(parser, arguments, ROUNDS)
     if options.works is None:
-        options.works = list(QUICK_WORKS if options.quick else WORKS)
+        options.works = list(QUICK_WORKS) if options.quick else [name for name in WORKS if name not in BY_NAME]
     return options
 
 

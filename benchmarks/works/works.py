@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 MOST_PARTITIONS = 9_999
 """A controller writes no more than 10,000 records for one request, and the topic itself is one."""
@@ -93,3 +94,6 @@ _WORKS = (
     Work("paced", "100 B, at half of confluent-kafka's speed", PACED, 100, 1_000_000),
 )
 WORKS: dict[str, Work] = {work.name: work for work in _WORKS}
+
+BY_NAME: Final = ("partitions-10000",)
+"""Only done if they are named: a broker with Kafka's own heap, 1 GB, takes minutes for a run."""

@@ -29,6 +29,7 @@ from benchmarks.services.trouble import Trouble
 from benchmarks.services.unit_clients import UNITS
 from benchmarks.spark import audit, spark
 from benchmarks.spark.spark_process import SINKS
+from benchmarks.stress import imports
 from benchmarks.works.curve_works import AXES
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import WORKS
@@ -92,6 +93,7 @@ def measured(script: ModuleType) -> Any:
     return script.Measured(
         *(a_report(), the_curves(), encoded, serialized, awaited, sunk, audited, served, embedded, connected),
         *(attacks.Report(ENVIRONMENT, 4, [attack]), in_units, relayed, fleet.Report(ENVIRONMENT, [point()])),
+        imports.Report(ENVIRONMENT, 1, [imports.Run("aioproducer", 1, 50.0, 10.0, 400)]),
     )
 
 
@@ -122,6 +124,10 @@ def test_only_what_is_between_the_marks_is_written(script: ModuleType) -> None:
     assert measured(script).written(written) == written
 
 
+def test_the_readme_compares_read_deliveries(script: ModuleType) -> None:
+    assert script.lead(a_report())[2].startswith("| 100 B, an awaitable or callback for each record | ")
+
+
 def test_figures_of_a_busy_machine_are_provisional(script: ModuleType) -> None:
     assert not any("Provisional" in line for line in script.environment(a_report()))
     for others in (0.5, None):
@@ -144,6 +150,7 @@ def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleT
     assert "| 1,000 | 4 | 250 | 5 | 3 | yes |" in made["audit"]()
     assert "| 1 | default | aiokafka | 450 | 2 ms | 9 ms | 300 µs | 1.00 (1.00–1.00) |" in made["services"]()
     assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
+    assert "| `from aioproducer import KafkaProducer` | 50 ms | 10.0 MiB | 400 |" in made["imports"]()
     assert "10 brokers, 1,000 of 10,000 partitions in use, 100 records a second." in made["fleet"]()[7]
 
 
