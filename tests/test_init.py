@@ -7,12 +7,15 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import aioproducer
 import aioproducer.outbox
 import aioproducer.testing
+from aioproducer.sync import KafkaProducer as KafkaProducerOfThreads
+from aioproducer.testing import MockProducer
 
 PACKAGES = [aioproducer, aioproducer.outbox, aioproducer.testing]
 
@@ -37,6 +40,19 @@ def test_every_name_is_there_and_type_checkers_see_the_same(package: object) -> 
         package.KafkaConsumer  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    "producer",
+    [aioproducer.KafkaProducer, KafkaProducerOfThreads, MockProducer],
+    ids=lambda producer: producer.__module__,
+)
+def test_annotations_of_public_methods_can_be_looked_up(producer: type) -> None:
+    """Frameworks do that with methods that they are given, as FastAPI with a dependency."""
+    names = [name for name in vars(producer) if not name.startswith("_") and callable(getattr(producer, name))]
+    assert len(names) > 10
+    for name in names:
+        assert get_type_hints(getattr(producer, name)) is not None
+
+
 def test_names_are_imported_on_first_use() -> None:
     program = (
         "import sys, aioproducer, aioproducer.outbox, aioproducer.testing; "
@@ -51,7 +67,6 @@ def test_names_are_imported_on_first_use() -> None:
     "module",
     [
         "net.security.sasl_authenticator",
-        "producer.diagnosis.health",
         "producer.sender.log_inquiry",
         "producer.transactions.transaction_manager",
         "producer.units.units",

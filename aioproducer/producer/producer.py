@@ -21,6 +21,7 @@ from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
+from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.admission.enqueuing import Enqueuing
 from aioproducer.producer.admission.record_entry import after_a_turn, refuse
@@ -33,11 +34,13 @@ from aioproducer.producer.bulk.table_stream import TableStream
 from aioproducer.producer.core import ProducerCore
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.explanation import Explanation, counted
+from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.loop_affinity import LoopAffinity, here
 from aioproducer.producer.metric_reporters import Reporters
 from aioproducer.producer.producer_type import ProducerType
 from aioproducer.producer.record_calls import RecordCalls
+from aioproducer.producer.units.unit import Unit
 from aioproducer.protocol.text_check import check_topic
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.serializers import SerializerLike
@@ -46,12 +49,8 @@ from aioproducer.tasks.own_task import start_task
 from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetadata, PartitionInfo, TopicPartition, V
 
-# What few calls need is imported by the first of them.
 if TYPE_CHECKING:
-    from aioproducer.prepared_txn_state import PreparedTxnState
-    from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds
     from aioproducer.producer.transactions.timed_transactions import TimedTransactions
-    from aioproducer.producer.units.unit import Unit
 
 _MOST_OF_AN_ERROR: Final = 300
 """The most characters of an error in the producer's ``repr``."""
@@ -335,8 +334,6 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
         """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
-        from aioproducer.producer.diagnosis.health import findings
-
         return findings(self.metrics(), self._config, thresholds)
 
     async def client_instance_id(self, timeout: float) -> UUID:
