@@ -25,7 +25,6 @@ from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.scheduling.drain import Drained
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
-from aioproducer.producer.windows.line_window import FEW
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
@@ -73,8 +72,8 @@ class InFlightBatches(InFlightRequest):
         """Bytes of its batches on the wire."""
         self.departed: float = exchange.fine_time()
         """When it was sent, by the finest clock."""
-        self.alone = link.in_flight() == 0 and len(drained) <= FEW
-        """Few batches, and no other request under way when it is sent."""
+        self.work: i64 = 0
+        """The batches that are unanswered on its connection when it is sent, its own too."""
         self.answer: ProduceAnswer | None = None
 
     def body(self) -> list[bytes | memoryview]:
@@ -211,13 +210,16 @@ class ProduceExchange:
                 now=now,
             )
         self._metrics.request_sent(records, now)
-        self._line_windows.of(request.link.node_id).sent(len(request.drained), size, now)
+        if self._acks != 0:
+            request.work = self._line_windows.of(request.link.node_id).sent(len(request.drained), size, now)
         if self._pipeline is not None:
             self._pipeline.sent(request.link.node_id, records, size, now)
 
     def failed(self, request: InFlightBatches, error: KafkaError) -> None:
         """There is no answer: the fate of the batches is unknown."""
         now = self._time()
+        if self._acks != 0:
+            self._line_windows.of(request.link.node_id).failed(len(request.drained))
         if request.deadline <= now:
             self._lines.of(request.link.node_id).timed_out(request.size, now)
         for one in request.drained:
@@ -234,7 +236,9 @@ class ProduceExchange:
         if self._pipeline is not None:
             self._pipeline.answered(link.node_id, took)
         self._lines.of(link.node_id).answered(request.size, took)
-        self._line_windows.of(link.node_id).answered(self.fine_time() - request.departed, alone=request.alone)
+        self._line_windows.of(link.node_id).answered(
+            self.fine_time() - request.departed, len(drained), work=request.work
+        )
         answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, answers, answer)
         for place, one in enumerate(drained):  # zip, which is not compiled, takes longer than the rest

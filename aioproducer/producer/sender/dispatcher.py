@@ -12,7 +12,7 @@ from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.drain import drain
-from aioproducer.producer.scheduling.readiness import NO_LEADER
+from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadyQueues
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.wait_history import READY
 from aioproducer.producer.sender.alarm import Alarm
@@ -70,8 +70,8 @@ class Dispatcher:
         ready = self._schedule.ready.of(node)
         line, window = self._lines.of(node), self._line_windows.of(node)
         while ready and link.can_send(now):
-            opens_at = window.opens_at(link.in_flight())
-            if opens_at > now:
+            opens_at = window.opens_at()
+            if opens_at > now and not _all_are_awaited(ready):
                 self._alarm.ring_at(opens_at)
                 break
             drained = drain(
@@ -99,14 +99,22 @@ class Dispatcher:
 
     def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
         """Records the node's state for the ledgers of time-outs."""
-        if link is not None:
-            reason = link_reason(link, now) or READY
-            if reason is READY and self._line_windows.of(node).opens_at(link.in_flight()) > now:
-                reason = Reason.CONNECTION_WINDOW
-        else:
+        if link is None:
             reason = Reason.NO_LEADER if node == NO_LEADER else Reason.LEADER_UNKNOWN
+        elif not link.can_send(now):
+            reason = link_reason(link, now) or READY
+        else:
+            reason = Reason.CONNECTION_WINDOW if self._line_windows.of(node).opens_at() > now else READY
         self._history.node_is(node, now, reason)
 
     def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:
         if self._latencies is not None:
             self._latencies.looked_at(node, now, can_send=can_send)
+
+
+def _all_are_awaited(ready: ReadyQueues) -> bool:
+    """Whether all records of the batch whose turn it is are awaited. One batch speaks for all: looking at each would
+    take too long."""
+    queue = next(iter(ready))
+    head = queue.batches[0] if queue.batches else queue.open
+    return head is not None and head.result.number_waiting() >= head.count

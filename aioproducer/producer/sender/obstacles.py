@@ -144,7 +144,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         obstacles.append(_busy(link, busy))
     elif link is not None and here.line_windows is not None:
         window = here.line_windows.of(queue.leader)
-        if window.opens_at(link.in_flight()) > now:
+        if window.opens_at() > now:
             obstacles.append(_at_work(link, window))
     if link is not None and not obstacles and here.lines is not None:
         most, size = here.lines.of(queue.leader).most, batch.expected_size() + BATCH_OVERHEAD
@@ -295,8 +295,9 @@ def _busy(link: BrokerLink, reason: Reason) -> Obstacle:
 def _at_work(link: BrokerLink, window: LineWindow) -> Obstacle:
     return Obstacle(
         Reason.CONNECTION_WINDOW,
-        f"{link} has {link.in_flight()} requests that it has not answered yet, and takes {duration(window.round_trip)} "
-        f"for an answer, of which {duration(window.distance)} are for the way: the batch grows until one is answered",
+        f"{link} has {counted(window.unanswered, 'request')} that it has not answered yet, and takes "
+        f"{duration(window.round_trip)} for an answer, of which {duration(window.distance)} are for the way: the batch "
+        "grows until one is answered",
     )
 
 

@@ -5,24 +5,29 @@ requests of a connection one after the other, and each batch costs it about the 
 takes long because of work, further requests only wait at the broker, and the batches in them could have grown instead.
 Small batches then wait for an answer, as Nagle's algorithm lets small segments of TCP wait (RFC 896).
 
-How much of the time to an answer is the distance shows in the first answer of the connection, which costs the broker
-little, and in requests that went alone and had few batches. The window is that share of
-``max.in.flight.requests.per.connection``. It does not count where batches are full anyway, nor when an answer is
-overdue: a broker may then wait for something that holds up nobody else.
+The distance is known from the first answer of the connection, which costs the broker little, and from requests: what
+one takes beyond WORK for each batch that is unanswered when it leaves counts as distance. The window is its share, in
+the time to an answer, of ``max.in.flight.requests.per.connection``. It does not count where batches are full anyway,
+nor where all records are awaited, since their senders send nothing meanwhile. Nor does it when an answer is overdue: a
+broker may then wait for something that holds up nobody else.
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
-FEW: Final = 8
-"""The most batches of a request whose time is taken for the distance."""
+WORK: Final = 0.0001
+"""Seconds that a broker may take for a batch. Kafka takes a third of that on one core of 2026; one that takes longer
+seems distant, and gets more requests."""
 
 OVERDUE: Final = 2.0
 """An answer is overdue after this many times the average."""
 
 GAIN: Final = 0.125
 """The weight of the newest observation in an average, as TCP has it for round trips (RFC 6298)."""
+
+DOUBT: Final = 0.02
+"""The weight of the first answer of the connection, each time that nothing says that the distance is still longer."""
 
 
 @final
@@ -33,45 +38,62 @@ class LineWindow:
         """``most``: max.in.flight.requests.per.connection; ``full``: batch.size."""
         self.places: int = most
         """The requests that may be unanswered before small batches wait."""
+        self.unanswered: int = 0
         self.round_trip: float = 0.0
         """The average time from a request to its answer; 0 before the first."""
         self.distance: float = 0.0
         """The part of it that is not the broker's work; 0 as long as it is unknown."""
         self._most = most
         self._full = float(full)
+        self._greeting: float = 0.0
         self._batch_size: float = 0.0
         self._departed: float = 0.0
+        self._batches: int = 0
 
     def connected(self, greeting: float) -> None:
         """There is a connection, whose first answer took ``greeting`` seconds."""
         if self.distance == 0.0:
-            self.distance = greeting
+            self.distance = self._greeting = greeting
 
     def connection_lost(self) -> None:
         """The next one may take another way."""
-        self.distance = 0.0
+        self.distance = self._greeting = self.round_trip = 0.0
+        self.places = self._most
 
-    def sent(self, batches: int, size: int, now: float) -> None:
-        """A request leaves with this many batches, of so many uncompressed bytes together."""
+    def sent(self, batches: int, size: int, now: float) -> int:
+        """A request leaves with this many batches, of so many uncompressed bytes together. Returns how many batches are
+        unanswered with these."""
         mean = size / batches
         self._batch_size += (GAIN if self._batch_size else 1.0) * (mean - self._batch_size)
         self._departed = now
+        self.unanswered += 1
+        self._batches += batches
+        return self._batches
 
-    def answered(self, took: float, *, alone: bool) -> None:
-        """A request was answered; ``alone``: no other was under way when it was sent, and it had FEW batches."""
+    def failed(self, batches: int) -> None:
+        """A request ended without an answer."""
+        self.unanswered -= 1
+        self._batches -= batches
+
+    def answered(self, took: float, batches: int, *, work: int) -> None:
+        """A request of so many batches was answered; ``work`` is what :meth:`sent` returned."""
+        self.unanswered -= 1
+        self._batches -= batches
         self.round_trip += (GAIN if self.round_trip else 1.0) * (took - self.round_trip)
         if took < self.distance or self.distance == 0.0:
             self.distance = took
-        elif alone:
-            self.distance += GAIN * (took - self.distance)
+        elif took - WORK * work > self.distance:
+            self.distance += GAIN * (took - WORK * work - self.distance)
+        elif self.distance > self._greeting:
+            self.distance += DOUBT * (self._greeting - self.distance)
         if self._batch_size >= self._full or self.round_trip <= 0.0:
             self.places = self._most
         else:
             self.places = max(1, round(self._most * min(self.distance / self.round_trip, 1.0)))
 
-    def opens_at(self, unanswered: int) -> float:
+    def opens_at(self) -> float:
         """When one more request may leave; 0 for at once."""
-        return 0.0 if unanswered < self.places else self._departed + OVERDUE * self.round_trip
+        return 0.0 if self.unanswered < self.places else self._departed + OVERDUE * self.round_trip
 
 
 @final

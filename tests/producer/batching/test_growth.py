@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from random import Random
 from typing import Any
 
@@ -156,7 +157,35 @@ def test_the_batch_limit_of_a_topic_is_learnt_and_no_later_batch_is_split() -> N
         runner.run(run())
 
 
-def most_unanswered(line: Conditions, seconds_a_batch: float) -> float:
+NEAR = Conditions(bandwidth=1e9, latency=0.0002, window=1 << 20)
+
+
+async def as_they_come(producer: KafkaProducer[bytes, bytes]) -> AsyncIterator[None]:
+    for record in range(20_000):
+        if record % 50 == 0:
+            await asyncio.sleep(0.001)
+            if record > 10_000:
+                yield
+        _ = producer.send("t", bytes(100), partition=record % 1000)
+
+
+async def by_tasks_that_await_each(producer: KafkaProducer[bytes, bytes]) -> AsyncIterator[None]:
+    async def send(partition: int) -> None:
+        for _ in range(20):
+            await asyncio.sleep(Random(partition).random() * 0.02)
+            await producer.send("t", bytes(100), partition=partition)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(send(partition)) for partition in range(1000)]
+        await asyncio.sleep(0.2)
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0.001)
+            yield
+
+
+def most_unanswered(
+    line: Conditions, seconds_a_batch: float, sent: Callable[[KafkaProducer[bytes, bytes]], AsyncIterator[None]]
+) -> float:
     """Requests with small batches, to a broker that handles one after the other, and takes so long for each batch."""
     at_work = asyncio.Lock()
 
@@ -173,12 +202,8 @@ def most_unanswered(line: Conditions, seconds_a_batch: float) -> float:
             cluster.create_topic("t", 1000)
             cluster.broker.always(ApiKey.PRODUCE, handle)
             async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=5) as producer:
-                for record in range(20_000):
-                    if record % 50 == 0:
-                        await asyncio.sleep(0.001)
-                        if record > 10_000:
-                            most = max(most, producer.metrics()["requests-in-flight"])
-                    _ = producer.send("t", bytes(100), partition=record % 1000)
+                async for _ in sent(producer):
+                    most = max(most, producer.metrics()["requests-in-flight"])
         return most
 
     network = Network(Random(0), line, NetworkFaults(), Trace())
@@ -187,6 +212,10 @@ def most_unanswered(line: Conditions, seconds_a_batch: float) -> float:
 
 
 def test_small_batches_wait_for_an_answer_where_more_requests_would_only_wait_at_the_broker() -> None:
-    near = Conditions(bandwidth=1e9, latency=0.0002, window=1 << 20)
-    assert most_unanswered(near, seconds_a_batch=30e-6) <= 2
-    assert most_unanswered(LONG, seconds_a_batch=1e-6) == 5
+    assert most_unanswered(NEAR, 30e-6, as_they_come) <= 2
+    assert most_unanswered(LONG, 1e-6, as_they_come) == 5
+
+
+def test_awaited_records_do_not_wait_for_an_answer() -> None:
+    """Their senders send nothing meanwhile, so that their batches would not grow."""
+    assert most_unanswered(NEAR, 30e-6, by_tasks_that_await_each) >= 4

@@ -240,7 +240,8 @@ def test_a_small_batch_grows_while_the_broker_is_at_work() -> None:
     window = here.line_windows.of(1)
     window.connected(0.001)
     window.sent(200, 200, here.loop.now)
-    window.answered(0.02, alone=False)
+    window.answered(0.02, 200, work=200)
+    window.sent(200, 200, here.loop.now)
     assert here.explain().reason is Reason.CONNECTION_WINDOW
     assert "takes 20 ms for an answer, of which 1 ms are for the way" in str(here.explain())
     here.loop.now += 0.05
