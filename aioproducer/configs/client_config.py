@@ -31,13 +31,13 @@ from aioproducer.errors import ConfigException
 from aioproducer.security.credentials import credentials_of
 from aioproducer.security.oauth.java_classes import DEFAULT_RETRIEVER, LOGIN_HANDLERS, RETRIEVERS, VALIDATORS
 from aioproducer.security.password import Password
-from aioproducer.security.sasl import CLIENT_MECHANISMS, GSSAPI, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, scramp
+from aioproducer.security.sasl import CLIENT_MECHANISMS, GSSAPI, OAUTHBEARER, SCRAM_MECHANISMS, Credentials, check_scram
+from aioproducer.security.tls.tls_source import TlsSource
 
 # What only secure connections need is imported when there is one: it takes as long as a tenth of the package.
 if TYPE_CHECKING:
     from aioproducer.security.kerberos.settings import KerberosSettings
     from aioproducer.security.oauth.settings import OAuthSettings
-    from aioproducer.security.tls.sources import TlsSource
 
 MECHANISM = Valid(
     "", lambda mechanism: True, CLIENT_MECHANISMS
@@ -65,7 +65,7 @@ LOGIN_HANDLER = Valid("one of " + ", ".join(LOGIN_HANDLERS), lambda name: name i
 SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class ClientConfig:
     """The configs of every client (Kafka's ``CommonClientConfigs``). Times are in milliseconds, sizes in bytes."""
 
@@ -394,8 +394,9 @@ def client_config(
     that are refused by name, and why."""
     config = parse(config_class, resolved(given), unsupported=unsupported, owner=owner)
     config = _with_provider(config)
-    if config.credentials is not None and config.sasl_mechanism in SCRAM_MECHANISMS:
-        scramp()  # now, and not with the first connection
+    credentials = config.credentials
+    if isinstance(credentials, Credentials) and credentials.mechanism in SCRAM_MECHANISMS:
+        check_scram(credentials)  # now, and not with the first connection
     return _with_tls(config)
 
 

@@ -151,6 +151,8 @@ _OF_OTHER_CLIENTS = {
 
 T = TypeVar("T")
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 def parse(
     config_class: type[T],
@@ -230,6 +232,12 @@ def _refused(name: str, rows: Mapping[str, ConfigKey], unsupported: Mapping[str,
 
 
 def _converted(row: ConfigKey, raw: object) -> Any:
+    if isinstance(raw, str) and _SURROGATE.search(raw):
+        raise ConfigException(
+            f"config {row.name!r} has half of a surrogate pair: its value, or the file or variable that it comes from, "
+            "is not UTF-8",
+            name=row.name,
+        )
     text = raw.strip() if isinstance(raw, str) else raw
     match row.type:
         case Type.BOOLEAN:

@@ -27,6 +27,23 @@ class Credentials:
     password: Password
 
 
+def check_scram(credentials: Credentials) -> None:
+    """Raises :class:`ConfigException` for a name or a password that SCRAM cannot have, and without its library."""
+    library = scramp()
+    from scramp.utils import saslprep
+
+    texts = {"sasl.plain.username": credentials.username, "sasl.plain.password": credentials.password.value}
+    for name, text in texts.items():
+        try:
+            saslprep(text)
+        except library.ScramException:
+            raise ConfigException(
+                f"config {name!r}, or what sasl.jaas.config says for it, has characters that SCRAM forbids (RFC 4013), "
+                "such as control characters: does the file that it comes from end with a newline?",
+                name=name,
+            ) from None
+
+
 def scramp() -> Any:
     """The library that speaks SCRAM; a :class:`ConfigException` says how to get it."""
     try:

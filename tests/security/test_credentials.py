@@ -95,3 +95,26 @@ def test_wrong_credentials_are_refused_without_showing_a_secret(given: dict[str,
         config(given)
     assert refused.value.name == name
     assert "planted" not in "".join(traceback.format_exception(refused.value)) + repr(vars(refused.value))
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("name", ["sasl_plain_username", "sasl_plain_password"])
+def test_characters_that_scram_forbids(mechanism: str, name: str) -> None:
+    """As of a file of a secret that ends with a newline."""
+    pytest.importorskip("scramp", reason="scramp is not installed")
+    given = {**SASL, "sasl.mechanism": mechanism, **ALICE, name: "planted\x07\n"}
+    with pytest.raises(ConfigException, match="has characters that SCRAM forbids") as refused:
+        config(given)
+    assert refused.value.name == name.replace("_", ".")
+    assert "planted" not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize("name", ["sasl_plain_username", "sasl_plain_password"])
+def test_a_secret_that_is_not_utf_8(name: str) -> None:
+    """As of a variable of the environment: it would be in the UnicodeEncodeError of whoever encodes it."""
+    value = b"planted\xfc".decode(errors="surrogateescape")
+    with pytest.raises(ConfigException, match=r"has half of a surrogate pair: .* is not UTF-8") as refused:
+        config({**SASL, **ALICE, name: value})
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None
+    assert "planted" not in str(refused.value)

@@ -28,7 +28,8 @@ from aioproducer.security.oauth.libraries import pyjwt
 from aioproducer.security.sasl import OAUTHBEARER, PLAIN, scramp
 from aioproducer.security.tls.contexts import server_context
 from aioproducer.security.tls.settings import store_files
-from aioproducer.security.tls.sources import ContextFactory, RenewedContext, TlsSource
+from aioproducer.security.tls.sources import ContextFactory, RenewedContext
+from aioproducer.security.tls.tls_source import TlsSource
 
 log = logging.getLogger(__name__)
 

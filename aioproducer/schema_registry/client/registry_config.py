@@ -15,7 +15,8 @@ from aioproducer.configs.tls_values import ENABLED_PROTOCOLS, PROTOCOL, STORE_TY
 from aioproducer.errors import ConfigException
 from aioproducer.security.oauth.http import shown_url, system_trust
 from aioproducer.security.password import Password
-from aioproducer.security.tls.sources import FixedContext, TlsSource, renewed_client_context
+from aioproducer.security.tls.sources import FixedContext, renewed_client_context
+from aioproducer.security.tls.tls_source import TlsSource
 
 _URL = "schema.registry.url"
 _USER_INFO = "basic.auth.user.info"

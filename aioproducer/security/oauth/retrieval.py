@@ -8,14 +8,14 @@ import inspect
 import json
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
 from aioproducer.errors import KafkaError, SaslAuthenticationException, TokenUnavailableException
 from aioproducer.errors.printable import printable
 from aioproducer.security.oauth.assertion import AssertionFailed
-from aioproducer.security.oauth.claims import LONGEST, number, text, unverified_claims
+from aioproducer.security.oauth.claims import LONGEST, expiry, number, text, unverified_claims
 from aioproducer.security.oauth.http import HttpAnswer, HttpFailed, HttpLimits, ask, shown_url
 from aioproducer.security.oauth.settings import (
     OAuthSettings,
@@ -26,6 +26,7 @@ from aioproducer.security.oauth.settings import (
 )
 from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.oauth.unsecured import unsecured_token
+from aioproducer.security.password import Password
 from aioproducer.tasks.coroutine_functions import is_async
 
 Retrieve = Callable[[], Awaitable[OAuthBearerToken]]
@@ -67,7 +68,7 @@ class _Endpoint:
     async def retrieve(self) -> OAuthBearerToken:
         endpoint = self._endpoint
         began = self._wall()
-        headers, form = await asyncio.to_thread(self._request, began)  # files are read, and a JWT is signed
+        headers, form, secrets = await asyncio.to_thread(self._request, began)  # files are read, and a JWT is signed
         try:
             answer = await ask(
                 "POST",
@@ -80,18 +81,21 @@ class _Endpoint:
         except HttpFailed as failed:
             raise TokenUnavailableException(f"the identity provider {failed}") from None
         if answer.status not in (200, 201):
-            raise self._refusal(answer)
+            raise self._refusal(answer, secrets)
         return self._token(answer.body, began)
 
-    def _request(self, now: float) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    def _request(self, now: float) -> tuple[Mapping[str, str], Mapping[str, str], Sequence[str]]:
+        """Headers, the form, and what in them is secret, in every way in which it is written."""
         endpoint = self._endpoint
         headers: dict[str, str] = {}
+        secrets: list[str] = []
         form = {"grant_type": _JWT_BEARER_GRANT if endpoint.grants_assertion else "client_credentials"}
         if endpoint.assertion is not None:
             try:
                 assertion = endpoint.assertion.make(now)
             except AssertionFailed as failed:
                 raise TokenUnavailableException(f"no assertion for the identity provider: {failed}") from None
+            secrets.append(assertion)
             if endpoint.grants_assertion:
                 form["assertion"] = assertion
             else:
@@ -101,17 +105,20 @@ class _Endpoint:
             known_by = [endpoint.client_id or "", endpoint.client_secret.value]
             if endpoint.urlencode:
                 known_by = [quote_plus(part) for part in known_by]
-            headers["Authorization"] = "Basic " + base64.b64encode(":".join(known_by).encode()).decode()
+            basic = base64.b64encode(":".join(known_by).encode()).decode()
+            headers["Authorization"] = f"Basic {basic}"
+            secrets += [basic, endpoint.client_secret.value, known_by[1]]
         if endpoint.scope:
             form["scope"] = endpoint.scope
-        return headers, form
+        return headers, form, secrets
 
-    def _refusal(self, answer: HttpAnswer) -> KafkaError:
-        """The error for an answer without a token. Its words are the provider's (RFC 6749, section 5.2)."""
+    def _refusal(self, answer: HttpAnswer, secrets: Sequence[str]) -> KafkaError:
+        """The error for an answer without a token. Its words are the provider's (RFC 6749, section 5.2), without the
+        secrets that it may repeat."""
         error = _json(answer.body)
         words = ": ".join(text(error, name) for name in ("error", "error_description") if text(error, name))
-        if (secret := self._endpoint.client_secret) is not None and secret.value:
-            words = words.replace(secret.value, secret.HIDDEN)
+        for secret in filter(None, secrets):
+            words = words.replace(secret, Password.HIDDEN)
         whom = f" for client {self._endpoint.client_id!r}" if self._endpoint.client_id else ""
         said = f"HTTP status {answer.status}" + (f", {printable(words[:_SHOWN])}" if words else "")
         message = f"the identity provider {shown_url(self._endpoint.url)} gave no token{whom}: {said}"
@@ -119,10 +126,16 @@ class _Endpoint:
 
     def _token(self, body: bytes, now: float) -> OAuthBearerToken:
         answer = _json(body)
-        lifetime = number(answer.get("expires_in"))
-        expires_at = None if lifetime is None else now + lifetime
+        value, lifetime = text(answer, "access_token"), number(answer.get("expires_in"))
+        # A provider may hand out a token that it made earlier, and brokers look at what the token says.
+        ends = (None if lifetime is None else now + lifetime, expiry(unverified_claims(value)))
         try:
-            return _token(text(answer, "access_token"), expires_at, self._subject, self._endpoint.extensions)
+            return _token(
+                value,
+                min((end for end in ends if end is not None), default=None),
+                self._subject,
+                self._endpoint.extensions,
+            )
         except ValueError:
             raise TokenUnavailableException(
                 f"the identity provider {shown_url(self._endpoint.url)} answered without a usable access_token"

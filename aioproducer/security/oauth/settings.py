@@ -26,7 +26,8 @@ from aioproducer.security.oauth.unsecured import unsecured_token
 from aioproducer.security.password import Password
 from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.security.sasl import OAUTHBEARER
-from aioproducer.security.tls.sources import FixedContext, TlsSource, renewed_client_context
+from aioproducer.security.tls.sources import FixedContext, renewed_client_context
+from aioproducer.security.tls.tls_source import TlsSource
 
 _PROVIDER = "sasl.oauth.token.provider"
 _URL = "sasl.oauthbearer.token.endpoint.url"
@@ -262,14 +263,17 @@ def _option(name: str, text: str) -> Any:
 
 
 def _parts(url: str) -> SplitResult:
+    wrong = _refused(_URL, "it is not of the form https://host/path, http://host/path or file:///path")
     try:
         parts = urlsplit(url)
         _ = parts.port
-        if parts.scheme == "file" or (parts.scheme in ("http", "https") and parts.hostname):
-            return parts
-    except ValueError:
-        pass  # brackets without an address, or a port that is no number
-    raise _refused(_URL, "it is not of the form https://host/path, http://host/path or file:///path")
+    except ValueError:  # brackets without an address, or a port that is no number
+        raise wrong from None
+    if parts.username is not None:
+        raise _refused(_URL, f"it has user information, which is not used: set {_ID} and {_SECRET}")
+    if parts.scheme == "file" or (parts.scheme in ("http", "https") and parts.hostname):
+        return parts
+    raise wrong
 
 
 def _refused(config: str, why: str) -> ConfigException:

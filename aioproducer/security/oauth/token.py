@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from aioproducer.security.oauth.claims import expiry, moment, shown, unverified_claims
+from aioproducer.security.oauth.claims import expiry, moment, number, shown, unverified_claims
 
 _VALUE = re.compile(r"[-_~+/.a-zA-Z0-9]+=*")
 _EXTENSION_NAME = re.compile(r"[A-Za-z]+")
@@ -36,6 +36,11 @@ class OAuthBearerToken:
                 raise ValueError(f"the name of an extension consists of letters, and is not auth: {name!r}")
             if not _EXTENSION_VALUE.fullmatch(value):
                 raise ValueError(f"the value of the extension {name} is empty, or has characters that cannot be sent")
+        if self.expires_at is not None and number(self.expires_at) is None:
+            raise ValueError(
+                "expires_at is a POSIX time in seconds, a finite int or float (of a datetime, its timestamp()): it is "
+                f"{type(self.expires_at).__name__} {shown(self.expires_at)}"
+            )
         if self.expires_at is None:
             object.__setattr__(self, "expires_at", expiry(unverified_claims(self.value)))
 

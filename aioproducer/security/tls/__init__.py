@@ -1,7 +1,8 @@
 """SSL contexts for clients and brokers, from Kafka's ``ssl.`` configs.
 
 contexts.py        contexts of clients and listeners
-sources.py         the context of each new connection: renewed files, or the user's factory
+tls_source.py      where the context of a new connection comes from
+sources.py         fixed contexts, renewed files, the user's factory
 settings.py        the configs that clients and brokers share
 stores.py          key stores and trust stores of each type
 pem.py, jks.py, pkcs12.py   one type each

@@ -9,7 +9,7 @@ import ssl
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from aioproducer.errors import ConfigException, SslAuthenticationException
 from aioproducer.security.tls.contexts import client_context
@@ -18,13 +18,6 @@ from aioproducer.security.tls.settings import TlsSettings, store_files
 log = logging.getLogger(__name__)
 
 FACTORY = "ssl.engine.factory.class"
-
-
-class TlsSource(Protocol):
-    """Has the context for the next connection."""
-
-    async def context(self) -> ssl.SSLContext:
-        """Raises :class:`SslAuthenticationException` if there is none."""
 
 
 class FixedContext:

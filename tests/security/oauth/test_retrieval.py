@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import threading
 import time
 import traceback
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from aioproducer.security.oauth import http
 from aioproducer.security.oauth.java_classes import JWT_BEARER
 from aioproducer.security.oauth.retrieval import retrieval
 from aioproducer.security.oauth.settings import OAuthSettings
-from tests.support.security.identity_provider import CLIENT_ID, IdentityProvider, identity_provider
+from tests.support.security.identity_provider import CLIENT_ID, KEY, IdentityProvider, claims, identity_provider
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed")
 pytest.importorskip("httpx", reason="httpx is not installed")
@@ -64,6 +66,29 @@ class TestEndpoint:
         assert "planted" not in "".join(traceback.format_exception(refused.value))
         assert "alice:[hidden] is nobody" in str(refused.value)
 
+    async def test_a_provider_that_repeats_what_it_got_reveals_nothing(
+        self, provider: IdentityProvider, tmp_path: Path
+    ) -> None:
+        basic = base64.b64encode(f"{CLIENT_ID}:planted".encode()).decode()
+        provider.failing = lambda: (400, json.dumps({"error": f"no {basic} of planted"}).encode())
+        with pytest.raises(SaslAuthenticationException, match=r"no \[hidden\] of \[hidden\]$"):
+            await retrieve(provider.configs(sasl_oauthbearer_client_credentials_client_secret="planted"))
+        file = tmp_path / "assertion"
+        file.write_text("a.planted.assertion")
+        provider.failing = lambda: (400, b'{"error": "not a.planted.assertion"}')
+        configs = provider.configs(
+            sasl_oauthbearer_client_credentials_client_secret=None, sasl_oauthbearer_assertion_file=str(file)
+        )
+        with pytest.raises(SaslAuthenticationException, match=r"not \[hidden\]$"):
+            await retrieve({name: value for name, value in configs.items() if value is not None})
+
+    async def test_what_the_token_says_ends_it_if_it_is_earlier(self, provider: IdentityProvider) -> None:
+        for expires_in, lifetime in ((3600, 5), (5, 3600)):
+            value = KEY.sign(claims(lifetime))
+            body = json.dumps({"access_token": value, "expires_in": expires_in}).encode()
+            provider.failing = partial(lambda body: (200, body), body)
+            assert (await retrieve(provider.configs())).expires_at == pytest.approx(time.time() + 5, abs=4)
+
     @pytest.mark.parametrize("urlencode", [False, True])
     async def test_credentials_may_be_encoded(self, provider: IdentityProvider, urlencode: bool) -> None:
         configs = provider.configs(sasl_oauthbearer_header_urlencode=urlencode)
@@ -107,7 +132,7 @@ class TestEndpoint:
 
     async def test_a_provider_that_is_down(self, provider: IdentityProvider) -> None:
         with identity_provider() as gone:
-            url = gone.token_url.replace("http://", "http://user:planted@") + "?key=planted"
+            url = gone.token_url + "?key=planted"
         with pytest.raises(
             TokenUnavailableException, match=r"http://127\.0\.0\.1:\d+/token cannot be asked: "
         ) as failed:

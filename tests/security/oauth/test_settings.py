@@ -164,6 +164,11 @@ def test_extensions_and_trust_for_the_provider_come_from_jaas(tmp_path: Path) ->
             "sasl.jaas.config",
             "ScramLoginModule, and sasl.mechanism=OAUTHBEARER has",
         ),
+        (
+            {**SASL, "sasl.oauthbearer.token.endpoint.url": "https://alice:planted@idp/token"},
+            "sasl.oauthbearer.token.endpoint.url",
+            "it has user information, which is not used",
+        ),
         ({**SASL, **URL, "sasl.plain.password": "planted"}, "sasl.plain.password", "has no password"),
         ({**SASL, **URL, "sasl.plain.username": "alice"}, "sasl.plain.username", "has no password"),
         (URL, URL, "is for tokens, and sasl.mechanism is None with security.protocol=PLAINTEXT"),

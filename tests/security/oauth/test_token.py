@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -31,6 +34,12 @@ def test_a_token_that_is_no_jwt_has_no_claims(value: str) -> None:
 @pytest.mark.parametrize("expiry", ["soon", None, True, 1e400, 10**400, [1]])
 def test_an_expiry_that_is_no_time_is_none(expiry: object) -> None:
     assert OAuthBearerToken(a_jwt({"exp": expiry})).expires_at is None
+
+
+@pytest.mark.parametrize("expires_at", [datetime.now(UTC), Decimal(1000), "1000", math.nan, math.inf, True])
+def test_an_expiry_that_is_given_must_be_a_time(expires_at: Any) -> None:
+    with pytest.raises(ValueError, match="expires_at is a POSIX time in seconds, a finite int or float"):
+        OAuthBearerToken("opaque", expires_at)
 
 
 @pytest.mark.parametrize("value", ["", " ", "a b", "a\x01auth=b", "a\n", "ä", "=a"])
