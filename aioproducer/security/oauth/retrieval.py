@@ -127,15 +127,14 @@ class _Endpoint:
     def _token(self, body: bytes, now: float) -> OAuthBearerToken:
         answer = _json(body)
         value, lifetime = text(answer, "access_token"), number(answer.get("expires_in"))
-        # A provider may hand out a token that it made earlier, and brokers look at what the token says.
-        ends = (None if lifetime is None else now + lifetime, expiry(unverified_claims(value)))
+        expires_at = None if lifetime is None else now + lifetime
+        # A provider may hand out a token that it made earlier, and brokers look at what the token says. One that seems
+        # to have expired is left to them: it may be this machine's clock that is wrong.
+        own = expiry(unverified_claims(value))
+        if expires_at is not None and own is not None and now < own < expires_at:
+            expires_at = own
         try:
-            return _token(
-                value,
-                min((end for end in ends if end is not None), default=None),
-                self._subject,
-                self._endpoint.extensions,
-            )
+            return _token(value, expires_at, self._subject, self._endpoint.extensions)
         except ValueError:
             raise TokenUnavailableException(
                 f"the identity provider {shown_url(self._endpoint.url)} answered without a usable access_token"

@@ -53,8 +53,10 @@ class OAuthBearerToken:
             facts.append(f"audience {shown(claims['aud'])}" if "aud" in claims else "no audience")
         else:
             facts.append("not a JWT")
-        if self.expires_at is None:
+        own = expiry(claims)
+        ends = self.expires_at if own is None else own
+        if ends is None:
             facts.append("no expiry")
         else:
-            facts.append(f"{'expired' if self.expires_at <= now else 'expires'} {moment(self.expires_at, now)}")
+            facts.append(f"{'expired' if ends <= now else 'expires'} {moment(ends, now)}")
         return ", ".join(facts)

@@ -100,7 +100,7 @@ async def test_tokens_are_renewed_under_load(kafka: ApacheKafka, provider: Ident
     [
         ({"iss": "http://mallory"}, "issuer 'http://mallory', audience 'kafka', expires 20"),
         ({"aud": "other"}, "audience 'other'"),
-        ({"exp": time.time() - 1000, "iat": time.time() - 2000}, "expires 20"),
+        ({"exp": time.time() - 1000, "iat": time.time() - 2000}, "expired 20"),
     ],
 )
 async def test_a_refused_token(kafka: ApacheKafka, provider: IdentityProvider, more: dict[str, Any], told: str) -> None:
