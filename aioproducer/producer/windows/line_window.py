@@ -8,8 +8,8 @@ Small batches then wait for an answer, as Nagle's algorithm lets small segments 
 The distance is known from the first answer of the connection, which costs the broker little, and from requests: what
 one takes beyond WORK for each batch that is unanswered when it leaves counts as distance. The window is its share, in
 the time to an answer, of ``max.in.flight.requests.per.connection``. It does not count where batches are full anyway,
-nor where all records are awaited, since their senders send nothing meanwhile. Nor does it when an answer is overdue: a
-broker may then wait for something that holds up nobody else.
+nor where all records are awaited, since their senders send nothing meanwhile, nor when an answer is overdue: the broker
+may then be waiting for something that does not delay other requests.
 """
 
 from __future__ import annotations
