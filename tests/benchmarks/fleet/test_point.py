@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.fleet.events import EVENTS
 from benchmarks.fleet.point import START, Point, Size, run
 
 SIZE = Size(brokers=10, partitions=40, cluster=100, topic=10, rate=20)
 
 
-def through(*names: str) -> Point:
-    found = run(SIZE, tuple(event for event in EVENTS if event.name in names))
+def through(*names: str, size: Size = SIZE) -> Point:
+    found = run(size, tuple(event for event in EVENTS if event.name in names))
     assert [one.event for one in found.happenings] == [START, *names]
     assert all(0 < one.cpu < 60 for one in found.happenings)
     return found
@@ -31,7 +33,8 @@ def test_a_load_alone_a_refresh_and_leaders_that_move() -> None:
 
 
 def test_a_restart_of_all_brokers_and_the_end_of_one() -> None:
-    found = through("steady", "rolling", "death")
+    often = replace(SIZE, rate=200)  # a broker that is back gets records within the second that it is waited for
+    found = through("steady", "rolling", "death", size=often)
     rolling, death = found.of("rolling"), found.of("death")
     assert (rolling.failed, rolling.connections) == (0, 10)
     assert rolling.requests["METADATA"] >= 10, "leaders leave and come back with each broker"
