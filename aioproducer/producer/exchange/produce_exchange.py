@@ -235,6 +235,8 @@ class ProduceExchange:
         self._metrics.request_answered(link.node_id, took * 1000, float(answer.throttle_time_ms), now)
         if self._pipeline is not None:
             self._pipeline.answered(link.node_id, took)
+        if self._transactions is not None:
+            self._transactions.answered(request.sent_at, now)
         self._lines.of(link.node_id).answered(request.size, took)
         self._line_windows.of(link.node_id).answered(
             self.fine_time() - request.departed, len(drained), work=request.work

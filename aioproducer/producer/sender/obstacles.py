@@ -220,7 +220,10 @@ def _in_the_queue(
     if reason is Reason.TRANSACTION:
         error = here.coordinator_error()
         last = "" if error is None else str(error)
-        text = "its partition is not a part of the transaction yet: the coordinator has not answered AddPartitionsToTxn"
+        text = (
+            "its partition is not a part of the transaction yet: the coordinator has not answered AddPartitionsToTxn, "
+            "or still has the markers of the last transaction written"
+        )
         return Obstacle(reason, f"{text}; its last answer was: {last}" if last else text, last_error=last)
     return None
 
