@@ -52,8 +52,7 @@ from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.sender.sender import Sender, SenderParts
 from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
-from aioproducer.producer.windows.line_limit import LineLimits
-from aioproducer.producer.windows.line_window import LineWindows
+from aioproducer.producer.windows.node_line import NodeLines
 from aioproducer.records.compression import CompressionType
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.clock import Clock, SystemClock
@@ -231,7 +230,6 @@ def assemble(inputs: Inputs) -> ProducerCore:
         coordinator_error,
         scheduling.pipeline,
         scheduling.lines,
-        scheduling.line_windows,
     )
     sender_pass = SenderPass(
         accumulator,
@@ -343,8 +341,7 @@ def _scheduling(inputs: Inputs, loop: asyncio.AbstractEventLoop, alarm: Alarm) -
         Schedule(linger, wake=alarm.ring, wake_at=alarm.ring_at, tick=LoopClock(loop).tick, pipeline=pipeline),
         pipeline,
         InFlightWindows(inputs.metrics.windows),
-        LineLimits(config.request_timeout_ms / 1000, config.retry_backoff_max_ms / 1000, config.max_request_size),
-        LineWindows(config.max_in_flight_requests_per_connection, config.batch_size),
+        NodeLines(config),
         latencies,
         WaitHistory(),
     )

@@ -41,7 +41,6 @@ class Dispatcher:
         self._history = scheduling.history
         self._latencies = scheduling.latencies
         self._lines = scheduling.lines
-        self._line_windows = scheduling.line_windows
         self._alarm = alarm
         self._client = client
         self._exchange = exchange
@@ -68,9 +67,9 @@ class Dispatcher:
             return
         self._note_latency(node, now, can_send=link.can_send(now))
         ready = self._schedule.ready.of(node)
-        line, window = self._lines.of(node), self._line_windows.of(node)
+        line = self._lines.of(node)
         while ready and link.can_send(now):
-            opens_at = window.opens_at()
+            opens_at = line.window.opens_at()
             if opens_at > now and not _all_are_awaited(ready):
                 self._alarm.ring_at(opens_at)
                 break
@@ -82,11 +81,11 @@ class Dispatcher:
                 keep_order=self._keep_order,
                 thread_bytes=self._thread_bytes,
                 timeout=self._timeout,
-                line=line,
+                line=line.limit,
             )
             if not drained:
-                if line.large_at > now:
-                    self._alarm.ring_at(line.large_at)
+                if line.limit.large_at > now:
+                    self._alarm.ring_at(line.limit.large_at)
                 break
             self._exchange.send(link, drained, now)
             if self._lot.memory.records:
@@ -104,7 +103,7 @@ class Dispatcher:
         elif not link.can_send(now):
             reason = link_reason(link, now) or READY
         else:
-            reason = Reason.CONNECTION_WINDOW if self._line_windows.of(node).opens_at() > now else READY
+            reason = Reason.CONNECTION_WINDOW if self._lines.of(node).window.opens_at() > now else READY
         self._history.node_is(node, now, reason)
 
     def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:
