@@ -28,8 +28,6 @@ from aioproducer.producer.admission.record_entry import after_a_turn, refuse
 from aioproducer.producer.bulk.bulk_send import BulkSend
 from aioproducer.producer.bulk.columns import Columns
 from aioproducer.producer.bulk.result import BulkResult
-from aioproducer.producer.bulk.table_columns import TableColumns
-from aioproducer.producer.bulk.table_stream import TableStream
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.explanation import Explanation, counted
 from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
@@ -300,6 +298,9 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         bulk = self._bulk_send(topic, serialize=False)
         roles = {"value": value, "key": key, "partition": partition, "timestamp": timestamp, "headers": headers}
         is_stream = isinstance(table, AsyncIterable)
+        from aioproducer.producer.bulk.table_columns import TableColumns
+        from aioproducer.producer.bulk.table_stream import TableStream
+
         return await bulk.send(TableStream(table, **roles) if is_stream else TableColumns(table, **roles))
 
     def flush(self) -> Coroutine[Any, Any, None]:
