@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.net.broker_link import BrokerLink
@@ -18,6 +18,9 @@ from aioproducer.producer.scheduling.wait_history import READY
 from aioproducer.producer.sender.alarm import Alarm
 from aioproducer.producer.sender.obstacles import link_reason
 from aioproducer.timing.time_slice import TimeSlice
+
+MOST_TOPICS: Final = 100
+"""The most topics whose metadata is requested without the others' while their partitions have no leader."""
 
 
 @final
@@ -60,7 +63,7 @@ class Dispatcher:
             if not self._schedule.ready.waiting(node):
                 return
             if link is None:
-                self._client.request_update()
+                self._look_for_leaders(node)
             else:
                 link.want()
                 self._note_latency(node, now, can_send=False)
@@ -95,6 +98,20 @@ class Dispatcher:
                     self._alarm.ring()
                 break
         self._note_link(node, link, now)
+
+    def _look_for_leaders(self, node: int) -> None:
+        """Requests the metadata that the batches for this node wait for."""
+        topics: set[str] = set()
+        if node == NO_LEADER:
+            for queue in self._schedule.ready.of(node):
+                topics.add(queue.topic)
+                if len(topics) > MOST_TOPICS:
+                    break
+        if 0 < len(topics) <= MOST_TOPICS:
+            for topic in topics:
+                self._client.request_update(topic)
+        else:
+            self._client.request_update()
 
     def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
         """Records the node's state for the ledgers of time-outs."""
