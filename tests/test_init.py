@@ -90,3 +90,37 @@ def modules_of_a_producer() -> str:
     done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+WITHOUT_ASSERTS = """
+import asyncio
+from aioproducer import KafkaProducer
+from aioproducer.broker import EmbeddedCluster
+
+async def main():
+    assert False
+    async with EmbeddedCluster() as cluster:
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x") as producer:
+            await producer.init_transactions()
+            async with producer.transaction():
+                print((await producer.send("t", b"v", key=b"k", headers=[("h", b"v")])).offset)
+
+asyncio.run(main())
+"""
+
+
+def test_it_runs_without_asserts() -> None:
+    root = str(Path(aioproducer.__file__).parents[1])
+    program = [sys.executable, "-O", "-c", WITHOUT_ASSERTS]
+    done = subprocess.run(program, env={"PYTHONPATH": root}, capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+def test_it_is_imported_where_there_is_no_fork() -> None:
+    program = (
+        "import asyncio, logging, os, random; del os.register_at_fork; "
+        "import aioproducer.sync; aioproducer.KafkaProducer; print('there')"
+    )
+    root = str(Path(aioproducer.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
+    assert done.stdout == "there\n", done.stderr

@@ -68,4 +68,5 @@ def _after_fork_in_child() -> None:
         affinity._left_behind()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork_in_child)

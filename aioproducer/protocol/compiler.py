@@ -95,7 +95,8 @@ class Source(ABC):
         return f"{prefix}{self._variables}"
 
     def constant(self, name: str, value: Any) -> str:
-        assert self.names.setdefault(name, value) == value
+        known = self.names.setdefault(name, value)
+        assert known == value
         return name
 
     def literal(self, value: Any) -> str:

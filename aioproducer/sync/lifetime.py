@@ -42,6 +42,7 @@ def _after_fork_in_child() -> None:
             _producers.discard(producer)
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 # By then all non-daemon threads have ended, so none of their sends is cut short.
 atexit.register(_close_all)

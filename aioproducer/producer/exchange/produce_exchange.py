@@ -238,7 +238,7 @@ class ProduceExchange:
         if self._pipeline is not None:
             self._pipeline.answered(link.node_id, took)
         if self._transactions is not None:
-            self._transactions.answered(request.sent_at, now)
+            self._transactions.answered(now)
         line = request.line
         line.limit.answered(request.size, took)
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)

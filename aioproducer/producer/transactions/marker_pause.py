@@ -1,13 +1,16 @@
-"""Keeps the first records and offsets of a transaction back until the markers of the last one are written.
+"""Decides how long the first records and offsets of a transaction wait for the markers of the last one.
 
 A coordinator answers EndTxn when the decision is in its log, and has the markers written afterwards. Until they are, it
 adds no partition to the next transaction (``CONCURRENT_TRANSACTIONS``). In the second protocol the broker that gets the
 records then asks it again after 20 ms (``add.partitions.to.txn.retry.backoff.ms``), and in the first one the producer
-does. So records that come a moment too early take 20 ms, although the markers of most transactions take one or two.
+does. So records that come a moment too early take 20 ms longer, although the markers of most transactions take one or
+two.
 
-How long they take is learnt: records that came too early make the pause a step longer, and those that did not make it
-a little shorter, so that about one transaction in :data:`RARELY` is too early. Where the longest pause is too short,
-there is none for a while.
+The best delay is learnt by trying: each, in steps of a millisecond from the answer to EndTxn, has the mean time of the
+first answers with it, and the one whose answer is expected first is chosen. So there is none where records are not too
+early, where the longest is too short, or where answers are slow for other reasons. What was learnt of a delay counts
+less the longer ago it was, so that each is tried again from time to time. Where answers have become much faster, it
+counts no more.
 """
 
 from __future__ import annotations
@@ -15,64 +18,90 @@ from __future__ import annotations
 import math
 from typing import Final
 
-RETRY: Final = 0.02
-"""Seconds after which a broker asks the coordinator again (Kafka's default)."""
-MOST: Final = RETRY / 2
-"""Seconds of the longest pause: a longer one would save too little."""
-STEP: Final = 0.0005
-RARELY: Final = 400
-REST: Final = 200
-"""Transactions without a pause, after one that was the longest and too short."""
-GAIN: Final = 0.125
-"""The weight of the newest observation in an average, as TCP has it for round trips (RFC 6298)."""
+STEP: Final = 0.001
+LONGEST: Final = 0.01
+"""Seconds: half of what records that come too early take longer."""
+MEMORY: Final = 16
+"""The answers that a mean is of, roughly."""
+FORGETTING: Final = 32
+"""Transactions for each answer in it after which the mean of a delay that was not tried counts a third."""
+FASTER: Final = 8
+"""Answers in a row that take less than a quarter of what was expected, after which all is learnt anew."""
+SLOWEST: Final = 0.1
+"""Seconds: answers that take longer count as this, since a retry of the request or a lost broker took them."""
+
+
+class _Delay:
+    """The first answers with one delay."""
+
+    __slots__ = ("count", "mean", "tried")
+
+    def __init__(self) -> None:
+        self.mean = 0.0
+        """Seconds from the end of the delay."""
+        self.count = 0
+        self.tried = 0
+        """The number of the last transaction with it."""
+
+    def expected(self, transaction: int) -> float:
+        """Seconds; 0 before the first, so that each is tried unless it is longer than others take in all."""
+        if self.count == 0:
+            return 0.0
+        return self.mean * math.exp((self.tried - transaction) / (FORGETTING * min(self.count, MEMORY)))
+
+    def took(self, seconds: float, transaction: int) -> None:
+        self.count += 1
+        self.mean += (seconds - self.mean) / min(self.count, MEMORY)
+        self.tried = transaction
 
 
 class MarkerPause:
     """The pause between the answer to EndTxn and the first records. All times are in seconds, of one clock."""
 
-    def __init__(self) -> None:
-        self.length = 0.0
-        """Seconds from the answer to EndTxn."""
+    def __init__(self, longest: float = LONGEST) -> None:
+        self._delays = [_Delay() for _ in range(1 + int(longest / STEP))]
+        self._faster = 0
+        """The last answers in a row that took less than a quarter of what was expected."""
+        self._transaction = 0
         self._ended = -math.inf
-        self._end_takes = 0.0
-        """The average time of EndTxn: a broker that is asked to append records needs about as long."""
-        self._judged = True
-        """Whether the present transaction was too early is known already."""
-        self._resting = 0
-        """Transactions until the next pause."""
+        self._over_at: float | None = None
+        """When the pause of this transaction is over; None before its first records."""
+        self._tried: _Delay | None = None
+        """The delay of this transaction, until the first answer."""
 
-    def ended(self, took: float, now: float) -> None:
-        """The coordinator has answered EndTxn after ``took`` seconds."""
-        self._end_takes += (GAIN if self._end_takes else 1.0) * (took - self._end_takes)
+    def ended(self, now: float) -> None:
+        """The coordinator has answered EndTxn."""
+        self._transaction += 1
         self._ended = now
-        self._judged = False
+        self._over_at = self._tried = None
 
-    def over_at(self) -> float:
-        """When records of the next transaction may be sent."""
-        return self._ended + self.length
+    def left(self, now: float) -> float:
+        """Seconds that records and offsets of this transaction wait; the first ones decide it. Not positive: none."""
+        if self._over_at is None:
+            self._over_at = self._decide(now)
+        return self._over_at - now
 
-    def answered(self, sent_at: float, now: float) -> None:
-        """Records of the second protocol that were sent at ``sent_at`` are answered; the first answer of a transaction
-        says whether it was too early."""
-        self._judge(sent_at, too_early=now - sent_at >= RETRY + self._end_takes)
+    def answered(self, now: float) -> None:
+        """A broker has answered to records or offsets of this transaction."""
+        delay, self._tried = self._tried, None
+        if delay is None or self._over_at is None:
+            return
+        seconds = min(now - self._over_at, SLOWEST)
+        self._faster = self._faster + 1 if seconds < delay.mean / 4 else 0
+        delay.took(seconds, self._transaction)
+        if self._faster == FASTER:
+            self._delays = [_Delay() for _ in self._delays]
+            self._faster = 0
 
-    def added(self, asked_at: float) -> None:
-        """A coordinator that was asked to has added partitions or offsets."""
-        self._judge(asked_at, too_early=False)
-
-    def refused(self, asked_at: float) -> None:
-        """A coordinator that was asked to has answered ``CONCURRENT_TRANSACTIONS``."""
-        self._judge(asked_at, too_early=True)
-
-    def _judge(self, began: float, *, too_early: bool) -> None:
-        if self._judged or began > self._ended + MOST:
-            return  # so late that it says nothing of pauses
-        self._judged = True
-        if self._resting:
-            self._resting -= 1
-        elif not too_early:
-            self.length = max(0.0, self.length - STEP / RARELY)
-        elif self.length < MOST:
-            self.length = min(MOST, self.length + STEP)
-        else:
-            self.length, self._resting = 0.0, REST
+    def _decide(self, now: float) -> float:
+        gap = now - self._ended
+        if gap >= STEP * len(self._delays):
+            return now  # so late that it says nothing
+        at = int(gap / STEP)
+        best, least = at, self._delays[at].expected(self._transaction)
+        for place in range(at + 1, len(self._delays)):
+            until_answer = STEP * place - gap + self._delays[place].expected(self._transaction)
+            if until_answer < least:
+                best, least = place, until_answer
+        self._tried = self._delays[best]
+        return now if best == at else self._ended + STEP * best

@@ -112,7 +112,7 @@ class TransactionOffsets:
         coordinator = self._coordinator
         who = coordinator.transactional_id
         identity = coordinator.identity
-        if (left := coordinator.pause_left()) > 0:
+        if (left := coordinator.pause.left(asyncio.get_running_loop().time())) > 0:
             await asyncio.sleep(left)
         if not coordinator.protocol.second:
             await coordinator.ask(

@@ -48,6 +48,8 @@ class TransactionPartitions:
         self._waiting: dict[PartitionQueue, None] = {}
         self._used: set[PartitionQueue] = set()
         """The partitions of the open transaction, or of the last one."""
+        self._loop = asyncio.get_running_loop()
+        self._pause: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
     def begun(self) -> None:
@@ -55,14 +57,29 @@ class TransactionPartitions:
         self._used.clear()
 
     def add(self, queue: PartitionQueue) -> None:
-        if self._coordinator.protocol.second:
-            if self._coordinator.pause_left() <= 0:
-                self._joined((queue,))
-                return
-        else:
+        if not self._coordinator.protocol.second:
             self._used.add(queue)
         self._waiting[queue] = None
-        if self._task is None:
+        if self._pause is None:
+            left = self._coordinator.pause.left(self._loop.time())
+            if left > 0:
+                self._pause = self._loop.call_later(left, self._pause_over)
+            else:
+                self._go()
+
+    def _pause_over(self) -> None:
+        self._pause = None
+        if self._status.goes_on():
+            self._go()
+        else:
+            self._waiting.clear()
+
+    def _go(self) -> None:
+        if self._coordinator.protocol.second:
+            queues = tuple(self._waiting)
+            self._waiting.clear()
+            self._joined(queues)
+        elif self._task is None:
             self._task = self._supervisor.spawn(self._run(), "aioproducer AddPartitionsToTxn")
 
     async def settled(self) -> None:
@@ -71,6 +88,10 @@ class TransactionPartitions:
         Nor may a batch that was given up while it was under way: to a broker before 3.6 it would be part of the next
         transaction, or of one that never ends.
         """
+        if self._pause is not None:  # what waits for its end has been given up
+            self._pause.cancel()
+            self._pause = None
+            self._waiting.clear()
         if self._task is not None:
             await asyncio.wait([self._task])
         while any(queue.in_flight for queue in self._used):
@@ -78,35 +99,28 @@ class TransactionPartitions:
 
     async def _run(self) -> None:
         try:
-            await asyncio.sleep(self._coordinator.pause_left())
-            if not self._coordinator.protocol.second:
-                await self._ask()
-            elif self._status.goes_on():
-                self._joined(self._waiting)
+            missing: set[tuple[str, int]] = set()
+            failures = 0
+            while self._waiting and self._status.goes_on():
+                queues = tuple(queue for queue in self._waiting if (queue.topic, queue.partition) not in missing)
+                if not queues:
+                    missing.clear()
+                    failures += 1
+                    await asyncio.sleep(self._backoff.wait(failures))
+                    continue
+                response = await self._coordinator.ask(self._request(queues), AddPartitionsToTxnResponse, _codes)
+                if found := _missing(response):
+                    missing |= found
+                    self._coordinator.partitions_missing()
+                    continue
+                for queue in queues:
+                    del self._waiting[queue]
+                self._joined(queues)
         except KafkaError:
             pass  # handled already: the transaction or the producer has failed
         finally:
             self._waiting.clear()
             self._task = None
-
-    async def _ask(self) -> None:
-        missing: set[tuple[str, int]] = set()
-        failures = 0
-        while self._waiting and self._status.goes_on():
-            queues = tuple(queue for queue in self._waiting if (queue.topic, queue.partition) not in missing)
-            if not queues:
-                missing.clear()
-                failures += 1
-                await asyncio.sleep(self._backoff.wait(failures))
-                continue
-            response = await self._coordinator.ask(self._request(queues), AddPartitionsToTxnResponse, _codes)
-            if found := _missing(response):
-                missing |= found
-                self._coordinator.partitions_missing()
-                continue
-            for queue in queues:
-                del self._waiting[queue]
-            self._joined(queues)
 
     def _request(self, queues: Iterable[PartitionQueue]) -> AddPartitionsToTxnRequest:
         coordinator = self._coordinator

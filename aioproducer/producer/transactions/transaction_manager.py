@@ -214,10 +214,9 @@ class TransactionManager:
         if _sequences(queue).joined != self._ids.transaction:
             self._partitions.add(queue)
 
-    def answered(self, sent_at: float, now: float) -> None:
+    def answered(self, now: float) -> None:
         """A request with records of the transaction was answered."""
-        if self._coordinator.protocol.second:
-            self._coordinator.pause.answered(sent_at, now)
+        self._coordinator.pause.answered(now)
 
     def batch_failed(self, error: KafkaError) -> None:
         """A batch of the transaction has failed, and the transaction with it."""

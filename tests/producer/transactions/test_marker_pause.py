@@ -4,119 +4,162 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer import KafkaProducer
-from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.producer import core_of
-from aioproducer.producer.transactions.marker_pause import MOST, RARELY, REST, RETRY, STEP, MarkerPause
+from aioproducer.producer.transactions.marker_pause import LONGEST, MEMORY, STEP, MarkerPause
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.types import ConsumerGroupMetadata, TopicPartition
-from tests.producer.transactions.test_transaction_manager import refused
 from tests.support.scripted_broker import Exchange, Step, answer
 from tests.support.transactional import a_cluster, committed, transactional
 from tests.support.virtual_time import World, virtual
 
-END_TAKES = 0.001
-PRODUCE_TAKES = 0.002
+PRODUCE_TAKES = 0.001
+RETRY = 0.02
+"""Seconds after which a broker asks the coordinator again (Kafka's default)."""
 
 
 class Cluster:
-    """Writes markers in ``markers`` seconds, and is asked by a producer that begins the next transaction at once."""
+    """Writes markers in ``markers`` seconds, and is asked by a producer that begins the next transaction at once.
 
-    def __init__(self, markers: float, pause: MarkerPause | None = None) -> None:
+    Timers of the producer's loop are late by ``late`` seconds.
+    """
+
+    def __init__(self, markers: float, *, takes: float = PRODUCE_TAKES, late: float = 0.001) -> None:
         self.markers = markers
-        self.pause = pause or MarkerPause()
+        self.takes = takes
+        self.pause = MarkerPause()
         self.now = 0.0
+        self._late = late
 
-    def transaction(self, *, later: float = 0.0) -> bool:
-        """One more of them, which begins ``later``; returns whether its records came too early."""
-        self.pause.ended(END_TAKES, self.now)
-        sent_at = max(self.now + later, self.pause.over_at())
-        too_early = sent_at < self.now + self.markers
-        took = PRODUCE_TAKES + (RETRY if too_early else 0.0)
-        self.now = sent_at + took
-        self.pause.answered(sent_at, self.now)
-        return too_early
+    def transaction(self, *, later: float = 0.0, slower: float = 0.0) -> float:
+        """One more of them, which begins ``later``; returns the seconds that its records waited and were under way."""
+        ended = self.now
+        self.pause.ended(ended)
+        begins = ended + later
+        left = self.pause.left(begins)
+        sent = begins + left + self._late if left > 0 else begins
+        self.now = sent + self.takes + slower + (RETRY if sent < ended + self.markers else 0.0)
+        self.pause.answered(self.now)
+        return self.now - begins
 
-    def too_early(self, transactions: int) -> int:
-        return sum(self.transaction() for _ in range(transactions))
+    def mean(self, transactions: int, *, later: float = 0.0) -> float:
+        return sum(self.transaction(later=later) for _ in range(transactions)) / transactions
 
 
-@given(st.floats(0.0001, MOST - STEP))
-def test_records_are_rarely_too_early_once_it_is_learnt(markers: float) -> None:
-    cluster = Cluster(markers)
-    assert cluster.too_early(100) <= MOST / STEP
-    assert cluster.too_early(4 * RARELY) <= 5
-    assert cluster.pause.length <= markers + STEP
+@given(st.floats(0.0001, 0.009), st.floats(0, 0.003))
+def test_records_are_rarely_too_early_once_it_is_learnt(markers: float, late: float) -> None:
+    cluster = Cluster(markers, late=late)
+    cluster.mean(100)
+    assert cluster.mean(2000) <= markers + late + PRODUCE_TAKES + 2 * STEP
 
 
 def test_there_is_none_where_markers_are_written_at_once() -> None:
+    assert Cluster(0.0).mean(2000) <= 1.01 * PRODUCE_TAKES
+
+
+@pytest.mark.parametrize("before", [0.0, 0.0015, 0.0045, 0.05])
+@pytest.mark.parametrize("after", [0.0, 0.0015, 0.0045, 0.05])
+def test_it_follows_the_markers_time(before: float, after: float) -> None:
+    cluster, like_it = Cluster(before), Cluster(after)
+    cluster.mean(3000)
+    like_it.mean(3000)
+    cluster.markers = after
+    cluster.mean(20_000)
+    assert cluster.mean(3000) <= like_it.mean(3000) + 0.0005
+
+
+@pytest.mark.parametrize("markers", [0.012, 0.05, 1.0])
+def test_where_the_longest_is_too_short_there_is_mostly_none(markers: float) -> None:
+    cluster = Cluster(markers)
+    cluster.mean(100)
+    assert cluster.mean(5000) <= 1.03 * (PRODUCE_TAKES + RETRY)
+
+
+@pytest.mark.parametrize("takes", [0.0005, 0.02, 0.05, 0.3])
+def test_slow_answers_are_not_a_reason_for_one(takes: float) -> None:
+    cluster = Cluster(0.0, takes=takes)
+    cluster.mean(100)
+    assert cluster.mean(3000) <= 1.03 * takes
+
+
+@pytest.mark.parametrize("markers", [0.0, 0.0015])
+@pytest.mark.parametrize(("share", "more"), [(0.005, 0.001), (0.02, 0.001), (0.1, 0.003)])
+def test_nor_are_answers_that_are_slow_now_and_then(markers: float, share: float, more: float) -> None:
+    random = Random(1)
+    cluster = Cluster(markers)
+    cluster.mean(100)
+    mean = sum(cluster.transaction(slower=0.03 * (random.random() < share)) for _ in range(20_000)) / 20_000
+    without = Cluster(markers)
+    without.mean(100)
+    assert mean <= without.mean(20_000) + 0.03 * share + more
+
+
+@given(st.lists(st.floats(0.03, 0.06), min_size=1, max_size=200))
+def test_a_time_of_slow_answers_is_forgotten(times: list[float]) -> None:
     cluster = Cluster(0.0)
-    assert cluster.too_early(100) == 0
-    assert cluster.pause.length == 0
+    for cluster.takes in times:
+        cluster.transaction()
+    cluster.takes = PRODUCE_TAKES
+    cluster.mean(5000)
+    assert cluster.mean(1000) <= 1.1 * PRODUCE_TAKES
 
 
-def test_it_becomes_shorter_with_the_markers_time() -> None:
-    cluster = Cluster(0.008)
-    cluster.too_early(100)
-    cluster.markers = 0.001
-    assert cluster.too_early(20 * RARELY) <= 8
-    assert cluster.pause.length < 0.001 + STEP
+def test_a_transaction_that_begins_later_waits_for_less_or_not_at_all() -> None:
+    cluster = Cluster(0.0045)
+    cluster.mean(100)
+    assert cluster.mean(1000, later=0.003) <= 0.0045 - 0.003 + STEP + 0.001 + PRODUCE_TAKES + RETRY / 100
+    assert cluster.mean(1000, later=0.006) <= 1.01 * PRODUCE_TAKES
+    assert cluster.mean(1000, later=10.0) <= 1.01 * PRODUCE_TAKES
 
 
-def test_where_the_longest_is_too_short_there_is_mostly_none() -> None:
-    cluster = Cluster(MOST + STEP)
-    count = 10 * REST
-    before = cluster.now
-    assert cluster.too_early(count) == count
-    lost = cluster.now - before - count * (PRODUCE_TAKES + RETRY)
-    assert lost < 0.03 * (cluster.now - before)
-
-
-def test_a_transaction_that_begins_later_says_nothing() -> None:
-    cluster = Cluster(0.001)
-    cluster.transaction()
-    assert cluster.pause.length == STEP
-    for _ in range(RARELY):
-        cluster.transaction(later=MOST + STEP)
-    assert cluster.pause.length == STEP
-
-
-def test_only_the_first_answer_of_a_transaction_counts() -> None:
+def test_the_first_records_decide() -> None:
     pause = MarkerPause()
-    pause.ended(END_TAKES, 1.0)
-    pause.answered(1.0, 1.0 + PRODUCE_TAKES)
-    pause.answered(1.0, 1.0 + 10 * RETRY)
-    assert pause.length == 0
+    pause.ended(1.0)
+    assert pause.left(1.0) == 0
+    pause.answered(1.02)
+    pause.ended(2.0)
+    assert pause.left(2.0) == pytest.approx(STEP)
+    assert pause.left(2.0004) == pytest.approx(STEP - 0.0004)
+    assert pause.left(2.0015) == pytest.approx(-0.0005)
 
 
-def test_a_distant_broker_is_not_a_reason_for_one() -> None:
+def test_only_the_first_answer_counts() -> None:
     pause = MarkerPause()
+    pause.ended(1.0)
+    pause.left(1.0)
+    pause.answered(1.001)
+    pause.answered(1.05)
+    pause.ended(2.0)
+    assert pause.left(2.0) == 0
+
+
+def test_it_is_not_longer_than_its_longest() -> None:
+    pause = MarkerPause(longest=0.002)
+    longest = 0.0
     for number in range(100):
-        pause.ended(0.05, number)
-        pause.answered(number, number + 0.055)
-    assert pause.length == 0
+        pause.ended(number)
+        longest = max(longest, pause.left(number))
+        pause.answered(number + 0.05)
+    assert longest == pytest.approx(0.002)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["ended", "answered", "added", "refused"]), st.floats(0, 0.1))))
-def test_it_is_never_longer_than_the_longest(events: list[tuple[str, float]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(["ended", "left", "answered"]), st.floats(0, 0.1))))
+def test_whatever_happens_it_is_short(events: list[tuple[str, float]]) -> None:
     pause, now = MarkerPause(), 0.0
     for what, took in events:
-        began, now = now, now + took
-        match what:
-            case "ended":
-                pause.ended(took, now)
-            case "answered":
-                pause.answered(began, now)
-            case _:
-                getattr(pause, what)(began)
-        assert 0 <= pause.length <= MOST
-        assert pause.over_at() <= now + MOST
+        now += took
+        if what == "left":
+            assert pause.left(now) <= LONGEST + 1e-9
+        else:
+            getattr(pause, what)(now)
 
 
 def _pause(producer: KafkaProducer) -> MarkerPause:
@@ -151,34 +194,44 @@ async def test_the_first_records_wait_for_the_markers_of_the_last_transaction(wo
         cluster.broker.always(ApiKey.END_TXN, end)
         cluster.broker.always(ApiKey.PRODUCE, _markers_take(0.006, ends, early))
         await producer.init_transactions()
-        for number in range(120):
+        for number in range(200):
             async with producer.transaction():
                 for partition in range(3):
                     _ = producer.send("t", b"%d" % number, partition=partition)
-        assert 2 <= len(early) <= 12, "it takes some steps until the pause is long enough"
-        assert early[-1] < ends[80]
-        assert len(committed(cluster)) == 360
+        assert 1 <= len(early) <= 20, "of 200"
+        assert sum(when > ends[100] for when in early) <= 5
+        assert len(committed(cluster)) == 600
 
 
+def _always_pauses(producer: KafkaProducer) -> None:
+    """Records wait as long as they may, whatever was learnt."""
+    pause = _pause(producer)
+    for delay in pause._delays[:-1]:
+        delay.mean, delay.count, delay.tried = 1.0, MEMORY, pause._transaction
+    pause._delays[-1].mean = 0.0
+
+
+@pytest.mark.parametrize("protocol", [1, 2])
 @virtual
-async def test_partitions_wait_for_them_in_the_first_protocol(world: World) -> None:
-    async with a_cluster(1) as cluster, transactional(cluster) as producer:
+async def test_partitions_wait_for_them_in_both_protocols(world: World, protocol: int) -> None:
+    asks = ApiKey.PRODUCE if protocol == 2 else ApiKey.ADD_PARTITIONS_TO_TXN
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         loop = asyncio.get_running_loop()
         async with producer.transaction():
             await producer.send("t", b"0", partition=0)
-        cluster.broker.script(ApiKey.ADD_PARTITIONS_TO_TXN, refused(ErrorCode.CONCURRENT_TRANSACTIONS))
-        async with producer.transaction():
-            await producer.send("t", b"1", partition=0)
+        _always_pauses(producer)
         ended = loop.time()
         async with producer.transaction():
-            _ = producer.send("t", b"2", partition=0)
+            _ = producer.send("t", b"1", partition=0)
             explained = str(producer.explain("t", 0))
             assert "has the markers of the last transaction written" in explained
-            count = cluster.broker.count(ApiKey.ADD_PARTITIONS_TO_TXN)
-            await asyncio.sleep(STEP / 2)
-            assert cluster.broker.count(ApiKey.ADD_PARTITIONS_TO_TXN) == count
-        assert loop.time() >= ended + STEP
+            count = cluster.broker.count(asks)
+            await asyncio.sleep(LONGEST / 2)
+            _ = producer.send("t", b"2", partition=1)
+            assert cluster.broker.count(asks) == count
+        assert loop.time() >= ended + LONGEST
+        assert cluster.broker.count(asks) <= count + 2
         assert committed(cluster) == [b"0", b"1", b"2"]
 
 
@@ -188,36 +241,45 @@ async def test_offsets_wait_for_them(world: World, protocol: int) -> None:
     async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         group = ConsumerGroupMetadata("g")
-        pause = _pause(producer)
-        async with producer.transaction():
-            await producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, group)
-        assert pause.length == 0
-        first = ApiKey.TXN_OFFSET_COMMIT if protocol == 2 else ApiKey.ADD_OFFSETS_TO_TXN
-        cluster.broker.script(first, refused(ErrorCode.CONCURRENT_TRANSACTIONS))
-        async with producer.transaction():
-            await producer.send_offsets_to_transaction({TopicPartition("t", 0): 2}, group)
-        assert pause.length == STEP
-        pause.length = MOST
-        began = asyncio.get_running_loop().time()
-        async with producer.transaction():
-            await producer.send_offsets_to_transaction({TopicPartition("t", 0): 3}, group)
-        assert asyncio.get_running_loop().time() >= began + MOST
+        for number in range(2):
+            if number:
+                _always_pauses(producer)
+            began = asyncio.get_running_loop().time()
+            async with producer.transaction():
+                await producer.send_offsets_to_transaction({TopicPartition("t", 0): number}, group)
+        assert asyncio.get_running_loop().time() >= began + LONGEST
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
 @virtual
-async def test_an_abort_during_it_ends_as_ever(world: World, protocol: int) -> None:
+async def test_an_abort_during_it_waits_for_nothing(world: World, protocol: int) -> None:
     async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
+        loop = asyncio.get_running_loop()
         for number in range(3):
             async with producer.transaction():
                 await producer.send("t", b"%d" % number, partition=0)
-            _pause(producer).length = MOST
+            _always_pauses(producer)
+            began = loop.time()
             with contextlib.suppress(ZeroDivisionError):
                 async with producer.transaction():
                     lost = producer.send("t", b"lost", partition=0)
                     raise ZeroDivisionError
+            assert loop.time() - began < LONGEST / 2
             assert lost.exception() is not None
         async with producer.transaction():
             await producer.send("t", b"3", partition=0)
         assert committed(cluster) == [b"0", b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("protocol", [1, 2])
+@virtual
+async def test_records_that_live_shorter_do_not_expire_in_it(world: World, protocol: int) -> None:
+    short: dict[str, Any] = {"delivery_timeout_ms": 50, "request_timeout_ms": 50, "linger_ms": 0}
+    async with a_cluster(protocol) as cluster, transactional(cluster, **short) as producer:
+        await producer.init_transactions()
+        for number in range(3):
+            async with producer.transaction():
+                await producer.send("t", b"%d" % number, partition=0)
+            _always_pauses(producer)
+        assert committed(cluster) == [b"0", b"1", b"2"]
