@@ -44,6 +44,8 @@ MODULES = (
     "aioproducer.outbox",
     "aioproducer.integrations.fastapi",
     "aioproducer.integrations.aiohttp",
+    "aioproducer.integrations.answer",
+    "aioproducer.integrations.service_health",
     "aioproducer.integrations.prometheus",
     "aioproducer.integrations.opentelemetry",
     "aioproducer.compat.aiokafka",

@@ -82,14 +82,7 @@ NON_EMPTY = Valid("non-empty", lambda value: len(value) > 0)
 
 def bytes_of_text(low: int, high: int) -> Valid:
     """For texts that are a part of every request: one that cannot be written would fail all of them."""
-
-    def test(value: str) -> bool:
-        try:
-            return low <= len(value.encode()) <= high
-        except UnicodeEncodeError:  # half of a surrogate pair
-            return False
-
-    return Valid(f"{low} to {high} bytes in UTF-8", test)
+    return Valid(f"{low} to {high} bytes in UTF-8", lambda value: low <= len(value.encode()) <= high)
 
 
 MAX_NAME = 32_000

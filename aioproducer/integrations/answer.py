@@ -35,6 +35,8 @@ from aioproducer.errors import (
 )
 from aioproducer.timing.log_interval import LogInterval
 
+__all__ = ["Answer", "Answers"]
+
 log = logging.getLogger(__name__)
 
 RETRY_AFTER: Final = 5

@@ -10,6 +10,8 @@ from typing import Any, Final
 from aioproducer import HealthFinding, HealthThresholds, KafkaProducer
 from aioproducer.integrations.answer import Answer
 
+__all__ = ["liveness", "readiness"]
+
 LIVE, READY = "/health/live", "/health/ready"
 """The paths of the two checks."""
 

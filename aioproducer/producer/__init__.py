@@ -7,7 +7,7 @@ producer.py        KafkaProducer: what users call, its start and its end
 producer_type.py   makes its methods look awaitable to mocks
 record_calls.py    ``send`` and ``enqueue``: the hot path
 assembly.py        the one place where it is wired
-core.py            what a started producer consists of
+inputs.py, core.py  what a producer is made from, and what a started one consists of
 admission/, parking/   records that cannot simply be appended
 bulk/              many records in one call
 hooks/             the user's interceptors, serializers and partitioner

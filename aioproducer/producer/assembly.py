@@ -6,15 +6,10 @@ Where parts need each other, the earlier one gets a function that looks the late
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from random import Random
 from typing import TYPE_CHECKING, Protocol
 
-from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import KafkaError
-from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
@@ -31,8 +26,8 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.exchange.sealer import Sealer, thread_bytes_of
-from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.idempotence.producer_ids import ProducerIds
+from aioproducer.producer.inputs import Inputs
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.broker_availability import NodeLatencies
 from aioproducer.producer.scheduling.pipeline import Pipeline
@@ -52,11 +47,10 @@ from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.sender.sender import Sender, SenderParts
 from aioproducer.producer.sender.sender_pass import SenderPass
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
-from aioproducer.producer.windows.line_limit import LineLimits
-from aioproducer.producer.windows.line_window import LineWindows
+from aioproducer.producer.windows.node_line import NodeLines
 from aioproducer.records.compression import CompressionType
 from aioproducer.tasks.supervisor import Supervisor
-from aioproducer.timing.clock import Clock, SystemClock
+from aioproducer.timing.clock import SystemClock
 from aioproducer.timing.loop_clock import LoopClock
 
 # What few producers need is imported by the first that does: a quarter of the time that all would take.
@@ -65,18 +59,6 @@ if TYPE_CHECKING:
     from aioproducer.producer.transactions.transaction_manager import TransactionManager
     from aioproducer.producer.units.units import Units
     from aioproducer.telemetry.push_task import PushTask
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a producer is made from; ``check_place`` raises unless the caller is in its loop and process."""
-
-    config: ProducerConfig
-    hooks: Hooks
-    metrics: ProducerMetrics
-    clock: Clock
-    random: Random
-    check_place: Callable[[], object]
 
 
 def assemble(inputs: Inputs) -> ProducerCore:
@@ -231,7 +213,6 @@ def assemble(inputs: Inputs) -> ProducerCore:
         coordinator_error,
         scheduling.pipeline,
         scheduling.lines,
-        scheduling.line_windows,
     )
     sender_pass = SenderPass(
         accumulator,
@@ -343,8 +324,7 @@ def _scheduling(inputs: Inputs, loop: asyncio.AbstractEventLoop, alarm: Alarm) -
         Schedule(linger, wake=alarm.ring, wake_at=alarm.ring_at, tick=LoopClock(loop).tick, pipeline=pipeline),
         pipeline,
         InFlightWindows(inputs.metrics.windows),
-        LineLimits(config.request_timeout_ms / 1000, config.retry_backoff_max_ms / 1000, config.max_request_size),
-        LineWindows(config.max_in_flight_requests_per_connection, config.batch_size),
+        NodeLines(config),
         latencies,
         WaitHistory(),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
@@ -25,17 +25,14 @@ from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.admission.enqueuing import Enqueuing
 from aioproducer.producer.admission.record_entry import after_a_turn, refuse
-from aioproducer.producer.assembly import Inputs, assemble
 from aioproducer.producer.bulk.bulk_send import BulkSend
 from aioproducer.producer.bulk.columns import Columns
 from aioproducer.producer.bulk.result import BulkResult
-from aioproducer.producer.bulk.table_columns import TableColumns
-from aioproducer.producer.bulk.table_stream import TableStream
-from aioproducer.producer.core import ProducerCore
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.explanation import Explanation, counted
 from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.inputs import Inputs
 from aioproducer.producer.loop_affinity import LoopAffinity, here
 from aioproducer.producer.metric_reporters import Reporters
 from aioproducer.producer.producer_type import ProducerType
@@ -50,6 +47,7 @@ from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetadata, PartitionInfo, TopicPartition, V
 
 if TYPE_CHECKING:
+    from aioproducer.producer.core import ProducerCore
     from aioproducer.producer.transactions.timed_transactions import TimedTransactions
 
 _MOST_OF_AN_ERROR: Final = 300
@@ -101,6 +99,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
             gauges=self._gauges,
         )
         self._reporters = Reporters(self._config.metric_reporters)
+        self._wire = _wiring()
         self._core: ProducerCore
 
     @classmethod
@@ -299,6 +298,9 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         bulk = self._bulk_send(topic, serialize=False)
         roles = {"value": value, "key": key, "partition": partition, "timestamp": timestamp, "headers": headers}
         is_stream = isinstance(table, AsyncIterable)
+        from aioproducer.producer.bulk.table_columns import TableColumns
+        from aioproducer.producer.bulk.table_stream import TableStream
+
         return await bulk.send(TableStream(table, **roles) if is_stream else TableColumns(table, **roles))
 
     def flush(self) -> Coroutine[Any, Any, None]:
@@ -491,7 +493,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     def _assemble(self) -> ProducerCore:
         """The core; a mock has another Sender, and another admission."""
-        return assemble(self._inputs())
+        return self._wire(self._inputs())
 
     def _inputs(self) -> Inputs:
         return Inputs(
@@ -555,6 +557,14 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         if self._core.transactions is None:
             raise IllegalStateException(f"{call} needs a transactional.id: make the producer with one")
         return self._core
+
+
+def _wiring() -> Callable[[Inputs], ProducerCore]:
+    """Imported by the first producer that is made, so that it takes no time in programs that make none, and none of a
+    loop that runs already when the producer starts."""
+    from aioproducer.producer.assembly import assemble
+
+    return assemble
 
 
 def core_of(producer: KafkaProducer[Any, Any]) -> ProducerCore:

@@ -196,8 +196,10 @@ class RecordWriter:
     def _encode_headers(self, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
         writer = self._headers
         writer.truncate(0)
-        write_varint(writer, len(headers))
-        for name, value in headers:
+        # Of a list, mypyc makes a loop in C.
+        pairs = headers if isinstance(headers, list) else list(headers)
+        write_varint(writer, len(pairs))
+        for name, value in pairs:
             _write_bytes(writer, name.encode())
             _write_bytes(writer, value)
         return writer.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import final
 
 
@@ -27,3 +28,10 @@ class Password:
 
     def __hash__(self) -> int:
         return hash(self.value)
+
+
+def without_secrets(words: str, secrets: Iterable[str]) -> str:
+    """A server's words, which may repeat what it was sent."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):  # one may be a part of another
+        words = words.replace(secret, Password.HIDDEN)
+    return words

@@ -17,7 +17,7 @@ from aioproducer.configs.properties import read_properties
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.prepared_txn_state import PreparedTxnState
-from aioproducer.producer.accumulator.record_accumulator import as_bytes, check_headers
+from aioproducer.producer.accumulator.record_accumulator import as_bytes, headers_size
 from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.delivery.delivery import Delivery as LoopDelivery
@@ -204,9 +204,8 @@ class KafkaProducer(Generic[K, V]):
         if timestamp_ms is not None:
             _check_number(timestamp_ms, "timestamp_ms", LONG_MAX)
         if headers is not None:
-            check_headers(headers)
+            size += headers_size(headers)
             headers = tuple(headers)
-            size += sum(len(name) + (0 if data is None else len(data)) for name, data in headers)
         record = (topic, value, key, partition, timestamp_ms, headers)
         if size > LARGE:
             return self._carry(handover, record, serialize=False)

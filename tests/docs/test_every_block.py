@@ -22,6 +22,7 @@ TEXTS = {
 RUN_ELSEWHERE = {
     ("README.md", "df.selectExpr("): "tests/spark/documents/test_documents.py",
     ("docs/migrating.md", "from aioproducer.compat.aiokafka import install"): "tests/docs/test_migrating.py",
+    ("docs/frameworks.md", ""): "tests/integrations/test_documents.py",
     ("docs/oauth.md", ""): "tests/docs/test_oauth.py",
     ("docs/outbox.md", ""): "tests/outbox/test_documents.py",
     ("docs/schema-registry.md", ""): "tests/docs/test_schema_registry.py",

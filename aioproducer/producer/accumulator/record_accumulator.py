@@ -8,7 +8,7 @@ the caller parks the record. Per record it appends and makes a handle; everythin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, final
+from typing import Any, Final, final
 from uuid import UUID
 
 from mypy_extensions import i64
@@ -30,7 +30,7 @@ from aioproducer.producer.batches.producer_batch import BATCH_COST, NO_LIMIT, OP
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import Hooks, Loop, ProduceResult
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
-from aioproducer.records.record_writer import record_size_upper_bound
+from aioproducer.records.record_writer import record_size_upper_bound, varint_size
 
 _MAX_INT32: Final = 2**31 - 1
 _MAX_INT64: Final = 2**63 - 1
@@ -51,30 +51,43 @@ def as_bytes(data: object, what: str) -> bytes | None:
     )
 
 
-def check_headers(headers: object) -> None:
-    """Raises unless headers are a sequence of pairs of a str and bytes or None."""
-    if not isinstance(headers, (list, tuple, Sequence)):
+def headers_size(headers: object) -> i64:
+    """The bytes that headers take in a record; SerializationException unless they are a sequence of pairs of a str and
+    bytes or None."""
+    pairs: list[Any]
+    if isinstance(headers, list):
+        pairs = headers
+    elif isinstance(headers, Sequence):
+        pairs = list(headers)
+    else:
         raise SerializationException(
             f"the headers are of type {type(headers).__name__}; they must be a sequence of tuples (name, value)"
         )
-    for header in headers:
+    size: i64 = varint_size(len(pairs))
+    for header in pairs:
         if not isinstance(header, tuple) or len(header) != 2:
             raise SerializationException(f"a header is {header!r:.100}; it must be a tuple (name, value)")
         name: object = header[0]
         value: object = header[1]
         if not isinstance(name, str):
             raise SerializationException(f"a header's name is of type {type(name).__name__}; it must be a str")
-        if not name.isascii():
-            _check_unicode(name)
-        if value is not None and not isinstance(value, bytes):
+        name_size: i64 = len(name) if name.isascii() else _encoded_size(name)
+        size += varint_size(name_size) + name_size
+        if value is None:
+            size += 1
+        elif isinstance(value, bytes):
+            value_size: i64 = len(value)
+            size += varint_size(value_size) + value_size
+        else:
             raise SerializationException(
                 f"the value of header {name!r} is of type {type(value).__name__}; it must be bytes or None"
             )
+    return size
 
 
-def _check_unicode(name: str) -> None:
+def _encoded_size(name: str) -> int:
     try:
-        name.encode()
+        return len(name.encode())
     except UnicodeEncodeError as error:
         raise SerializationException(f"the header name {name!r} cannot be encoded: {error}") from error
 
@@ -171,10 +184,13 @@ class RecordAccumulator:
     def record_size(
         self, value: bytes | None, key: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None
     ) -> i64:
-        """The most bytes of a batch of just this record; RecordTooLargeException if it can never be sent."""
+        """The most bytes of a batch of just this record; RecordTooLargeException if it can never be sent, and
+        SerializationException for headers that are none."""
         size: i64 = BATCH_OVERHEAD + record_size_upper_bound(
-            -1 if key is None else len(key), -1 if value is None else len(value), headers
+            -1 if key is None else len(key), -1 if value is None else len(value), None
         )
+        if headers is not None:
+            size += headers_size(headers) - 1  # a byte says that there are none
         self.check_size(size)
         return size
 
@@ -211,8 +227,6 @@ class RecordAccumulator:
         """
         value_bytes = as_bytes(value, "value")
         key_bytes = None if key is None else as_bytes(key, "key")
-        if headers is not None:
-            check_headers(headers)
         if partition is not None and not (isinstance(partition, int) and 0 <= partition <= _MAX_INT32):
             raise IllegalArgumentException(f"partition is {partition!r}; it must be an int from 0 on, or None")
         if timestamp_ms is not None and not (isinstance(timestamp_ms, int) and 0 <= timestamp_ms <= _MAX_INT64):

@@ -25,6 +25,7 @@ from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.scheduling.drain import Drained
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
+from aioproducer.producer.windows.node_line import NodeLine
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
@@ -59,6 +60,7 @@ class InFlightBatches(InFlightRequest):
         self,
         exchange: ProduceExchange,
         link: BrokerLink,
+        line: NodeLine,
         drained: list[Drained],
         names: dict[str, bytes],
         version: i64,
@@ -66,6 +68,7 @@ class InFlightBatches(InFlightRequest):
         super().__init__(_PRODUCE, version)
         self._exchange = exchange
         self.link = link
+        self.line = line
         self.drained = drained
         self.names = names
         self.size: i64 = 0
@@ -115,7 +118,6 @@ class ProduceExchange:
         self._topics = topics
         self._windows = scheduling.windows
         self._lines = scheduling.lines
-        self._line_windows = scheduling.line_windows
         self._metrics = metrics
         self._time = accumulator.loop.time
         self.fine_time = LoopClock(accumulator.loop).fine
@@ -149,7 +151,7 @@ class ProduceExchange:
             for one in drained:
                 if one.queue.sequences is not None:
                     one.queue.sequences.by_name = True
-        request = InFlightBatches(self, link, drained, names, version)
+        request = InFlightBatches(self, link, self._lines.of(link.node_id), drained, names, version)
         link.send(request, expect_response=self._acks != 0)
         self._measure(request, now)
         if self._acks == 0:
@@ -211,7 +213,7 @@ class ProduceExchange:
             )
         self._metrics.request_sent(records, now)
         if self._acks != 0:
-            request.work = self._line_windows.of(request.link.node_id).sent(len(request.drained), size, now)
+            request.work = request.line.window.sent(len(request.drained), size, now)
         if self._pipeline is not None:
             self._pipeline.sent(request.link.node_id, records, size, now)
 
@@ -219,9 +221,9 @@ class ProduceExchange:
         """There is no answer: the fate of the batches is unknown."""
         now = self._time()
         if self._acks != 0:
-            self._line_windows.of(request.link.node_id).failed(len(request.drained))
+            request.line.window.failed(len(request.drained))
         if request.deadline <= now:
-            self._lines.of(request.link.node_id).timed_out(request.size, now)
+            request.line.limit.timed_out(request.size, now)
         for one in request.drained:
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         self._wake()
@@ -235,10 +237,11 @@ class ProduceExchange:
         self._metrics.request_answered(link.node_id, took * 1000, float(answer.throttle_time_ms), now)
         if self._pipeline is not None:
             self._pipeline.answered(link.node_id, took)
-        self._lines.of(link.node_id).answered(request.size, took)
-        self._line_windows.of(link.node_id).answered(
-            self.fine_time() - request.departed, len(drained), work=request.work
-        )
+        if self._transactions is not None:
+            self._transactions.answered(request.sent_at, now)
+        line = request.line
+        line.limit.answered(request.size, took)
+        line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)
         answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, answers, answer)
         for place, one in enumerate(drained):  # zip, which is not compiled, takes longer than the rest

@@ -13,7 +13,7 @@ from typing import Any
 from aioproducer.configs.plugins import made
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import ConfigException, IllegalStateException
-from aioproducer.producer.accumulator.record_accumulator import check_headers
+from aioproducer.producer.accumulator.record_accumulator import headers_size
 from aioproducer.producer.delivery.produce_result import Loop, ProduceResult
 from aioproducer.producer.hooks.custom_partitioner import CustomPartitioner
 from aioproducer.producer.hooks.interceptors import ProducerInterceptors, unacknowledged
@@ -156,7 +156,7 @@ class Hooks:
         seen: list[tuple[str, bytes | None]] = _NO_HEADERS
         if self._sees_headers:
             if headers is not None:
-                check_headers(headers)
+                headers_size(headers)  # raises for what are none
             seen = [] if headers is None else list(headers)
         key_bytes = None
         try:
@@ -172,7 +172,7 @@ class Hooks:
         """A record's headers, checked and in a new list."""
         if headers is None:
             return []
-        check_headers(headers)
+        headers_size(headers)  # raises for what are none
         return list(headers)
 
     def _serialization(self, *given: Any) -> Serialization:

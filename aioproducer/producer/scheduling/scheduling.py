@@ -9,8 +9,7 @@ from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.schedule import Schedule
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
-from aioproducer.producer.windows.line_limit import LineLimits
-from aioproducer.producer.windows.line_window import LineWindows
+from aioproducer.producer.windows.node_line import NodeLines
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,6 @@ class Scheduling:
     schedule: Schedule
     pipeline: Pipeline | None
     windows: InFlightWindows
-    lines: LineLimits
-    line_windows: LineWindows
+    lines: NodeLines
     latencies: NodeLatencies | None
     history: WaitHistory

@@ -86,4 +86,4 @@ class BatchWatch:
 
     def line_takes(self, queue: PartitionQueue) -> int:
         """The most bytes to which a batch may grow, by what the line to its leader has carried in time."""
-        return self._lines.of(queue.leader).grown
+        return self._lines.of(queue.leader).limit.grown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.net.broker_link import BrokerLink
@@ -18,6 +18,9 @@ from aioproducer.producer.scheduling.wait_history import READY
 from aioproducer.producer.sender.alarm import Alarm
 from aioproducer.producer.sender.obstacles import link_reason
 from aioproducer.timing.time_slice import TimeSlice
+
+MOST_TOPICS: Final = 100
+"""The most topics whose metadata is requested without the others' while their partitions have no leader."""
 
 
 @final
@@ -41,7 +44,6 @@ class Dispatcher:
         self._history = scheduling.history
         self._latencies = scheduling.latencies
         self._lines = scheduling.lines
-        self._line_windows = scheduling.line_windows
         self._alarm = alarm
         self._client = client
         self._exchange = exchange
@@ -61,16 +63,16 @@ class Dispatcher:
             if not self._schedule.ready.waiting(node):
                 return
             if link is None:
-                self._client.request_update()
+                self._look_for_leaders(node)
             else:
                 link.want()
                 self._note_latency(node, now, can_send=False)
             return
         self._note_latency(node, now, can_send=link.can_send(now))
         ready = self._schedule.ready.of(node)
-        line, window = self._lines.of(node), self._line_windows.of(node)
+        line = self._lines.of(node)
         while ready and link.can_send(now):
-            opens_at = window.opens_at()
+            opens_at = line.window.opens_at()
             if opens_at > now and not _all_are_awaited(ready):
                 self._alarm.ring_at(opens_at)
                 break
@@ -82,11 +84,11 @@ class Dispatcher:
                 keep_order=self._keep_order,
                 thread_bytes=self._thread_bytes,
                 timeout=self._timeout,
-                line=line,
+                line=line.limit,
             )
             if not drained:
-                if line.large_at > now:
-                    self._alarm.ring_at(line.large_at)
+                if line.limit.large_at > now:
+                    self._alarm.ring_at(line.limit.large_at)
                 break
             self._exchange.send(link, drained, now)
             if self._lot.memory.records:
@@ -97,6 +99,20 @@ class Dispatcher:
                 break
         self._note_link(node, link, now)
 
+    def _look_for_leaders(self, node: int) -> None:
+        """Requests the metadata that the batches for this node wait for."""
+        topics: set[str] = set()
+        if node == NO_LEADER:
+            for queue in self._schedule.ready.of(node):
+                topics.add(queue.topic)
+                if len(topics) > MOST_TOPICS:
+                    break
+        if 0 < len(topics) <= MOST_TOPICS:
+            for topic in topics:
+                self._client.request_update(topic)
+        else:
+            self._client.request_update()
+
     def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
         """Records the node's state for the ledgers of time-outs."""
         if link is None:
@@ -104,7 +120,7 @@ class Dispatcher:
         elif not link.can_send(now):
             reason = link_reason(link, now) or READY
         else:
-            reason = Reason.CONNECTION_WINDOW if self._line_windows.of(node).opens_at() > now else READY
+            reason = Reason.CONNECTION_WINDOW if self._lines.of(node).window.opens_at() > now else READY
         self._history.node_is(node, now, reason)
 
     def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:

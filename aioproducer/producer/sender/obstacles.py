@@ -26,8 +26,8 @@ from aioproducer.producer.scheduling.readiness import NO_LEADER, why_waiting
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.windows.in_flight_windows import KIP_1269_VERSION, WindowSource
-from aioproducer.producer.windows.line_limit import LineLimits
-from aioproducer.producer.windows.line_window import LineWindow, LineWindows
+from aioproducer.producer.windows.line_window import LineWindow
+from aioproducer.producer.windows.node_line import NodeLines
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
@@ -45,8 +45,7 @@ class Situation:
     coordinator_error: Callable[[], KafkaError | None] = lambda: None
     """The transaction coordinator's last answer, if it was an error."""
     pipeline: Pipeline | None = None
-    lines: LineLimits | None = None
-    line_windows: LineWindows | None = None
+    lines: NodeLines | None = None
 
 
 def explain(here: Situation, topic: str, partition: int, now: float, fatal: KafkaError | None = None) -> Explanation:
@@ -142,12 +141,12 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         obstacles.append(_producer_id(here))
     if link is not None and (busy := link_reason(link, now)) in (Reason.CONNECTION_WINDOW, Reason.SOCKET):
         obstacles.append(_busy(link, busy))
-    elif link is not None and here.line_windows is not None:
-        window = here.line_windows.of(queue.leader)
+    elif link is not None and here.lines is not None:
+        window = here.lines.of(queue.leader).window
         if window.opens_at() > now:
             obstacles.append(_at_work(link, window))
     if link is not None and not obstacles and here.lines is not None:
-        most, size = here.lines.of(queue.leader).most, batch.expected_size() + BATCH_OVERHEAD
+        most, size = here.lines.of(queue.leader).limit.most, batch.expected_size() + BATCH_OVERHEAD
         if size > most:
             text = (
                 f"it has {size} bytes, and requests to {link} have at most {most} since one was not answered within "
@@ -220,7 +219,10 @@ def _in_the_queue(
     if reason is Reason.TRANSACTION:
         error = here.coordinator_error()
         last = "" if error is None else str(error)
-        text = "its partition is not a part of the transaction yet: the coordinator has not answered AddPartitionsToTxn"
+        text = (
+            "its partition is not a part of the transaction yet: the coordinator has not answered AddPartitionsToTxn, "
+            "or still has the markers of the last transaction written"
+        )
         return Obstacle(reason, f"{text}; its last answer was: {last}" if last else text, last_error=last)
     return None
 

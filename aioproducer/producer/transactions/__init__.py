@@ -9,6 +9,7 @@ record_control.py       what a transaction does with its records
 state.py, status.py     the states and their transitions; what they allow
 coordinator.py          the coordinator, as the producer sees it
 two_phases.py           two-phase commit in InitProducerId
+marker_pause.py         how long the first records wait for the end of the last transaction
 protocol.py             which protocol is used (transaction.version)
 partitions.py, offsets.py   what joins the transaction
 consequences.py, verdict.py   what an error means

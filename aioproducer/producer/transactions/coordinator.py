@@ -22,6 +22,7 @@ from aioproducer.producer.transactions.consequences import (
     may_be_done,
     worst,
 )
+from aioproducer.producer.transactions.marker_pause import MarkerPause
 from aioproducer.producer.transactions.protocol import TransactionProtocol
 from aioproducer.producer.transactions.two_phases import INIT_PRODUCER_ID_VERSION, explained, is_of_two_phases
 from aioproducer.protocol.api_key import ApiKey
@@ -61,6 +62,7 @@ class TransactionCoordinator:
         """The coordinator may know the transaction: a request was sent, but has no final answer."""
         self.last_error: KafkaError | None = None
         """Its last answer, if that was an error."""
+        self.pause = MarkerPause()
         self._config = config
         self._client = client
         self._ids = ids
@@ -79,10 +81,16 @@ class TransactionCoordinator:
         """It knows of the transaction now, or will soon."""
         self.knows = True
 
+    def pause_left(self) -> float:
+        """Seconds until it should have written the markers of the last transaction; at most 0 if it should by now."""
+        return self.pause.over_at() - asyncio.get_running_loop().time()
+
     async def end(self, *, committed: bool) -> bool:
         """Ends the transaction there; with the second protocol that brings the next epoch. False if it has forgotten
         the transaction to abort, or never knew of it."""
         request = EndTxnRequest(self.transactional_id, *self.identity, committed)
+        time = asyncio.get_running_loop().time
+        began = time()
         try:
             response = await self.ask(request, EndTxnResponse, lambda response: [response.error_code])
         except KafkaError as error:
@@ -90,6 +98,8 @@ class TransactionCoordinator:
                 raise
             self._ids.in_doubt = True  # an unknown transaction needs no abort, but another producer id
             return False
+        now = time()
+        self.pause.ended(now - began, now)
         if response.producer_id >= 0:
             self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
         return True
@@ -156,13 +166,17 @@ class TransactionCoordinator:
         coordinator = self._mine if group is None else (GROUP, group)
         at_most = INIT_PRODUCER_ID_VERSION if is_of_two_phases(request) else self.protocol.newest(api)
         failures = 0
+        time = asyncio.get_running_loop().time
         while True:
+            asked_at = time()
             try:
                 node = await self._coordinators.find(*coordinator)
                 response = await self._client.request(request, response_class, node_id=node, at_most=at_most)
                 code = worst(api, codes(response))
                 if code is ErrorCode.NONE:
                     self.last_error = None
+                    if api in PARTS:
+                        self.pause.added(asked_at)
                     return response
                 raise error_for(code, self._message(api, code))
             except KafkaError as failed:
@@ -176,8 +190,10 @@ class TransactionCoordinator:
                     self._coordinators.forget(*coordinator)
                 failures += 1
                 wait = self._backoff.wait(failures)
-                if error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not self.knows:
-                    wait = min(wait, BUSY_BACKOFF)
+                if error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
+                    self.pause.refused(asked_at)
+                    if not self.knows:
+                        wait = min(wait, BUSY_BACKOFF)
             await asyncio.sleep(wait)
 
     def _message(self, api: ApiKey, code: int) -> str:

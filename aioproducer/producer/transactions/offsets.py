@@ -112,6 +112,8 @@ class TransactionOffsets:
         coordinator = self._coordinator
         who = coordinator.transactional_id
         identity = coordinator.identity
+        if (left := coordinator.pause_left()) > 0:
+            await asyncio.sleep(left)
         if not coordinator.protocol.second:
             await coordinator.ask(
                 AddOffsetsToTxnRequest(who, *identity, group.group_id),

@@ -1,7 +1,8 @@
-"""Adds partitions to a transaction of the first protocol: AddPartitionsToTxn, before any write to them.
+"""Adds partitions to a transaction before any write to them, once the markers of the last one should be written.
 
-A coordinator adds none of the partitions of a request if one of them does not exist. Those that it names are asked for
-later, so that they do not keep the others out.
+In the second protocol the write itself adds them. In the first one AddPartitionsToTxn does: a coordinator adds none of
+the partitions of a request if one of them does not exist. Those that it names are asked for later, so that they do not
+keep the others out.
 """
 
 from __future__ import annotations
@@ -54,7 +55,12 @@ class TransactionPartitions:
         self._used.clear()
 
     def add(self, queue: PartitionQueue) -> None:
-        self._used.add(queue)
+        if self._coordinator.protocol.second:
+            if self._coordinator.pause_left() <= 0:
+                self._joined((queue,))
+                return
+        else:
+            self._used.add(queue)
         self._waiting[queue] = None
         if self._task is None:
             self._task = self._supervisor.spawn(self._run(), "aioproducer AddPartitionsToTxn")
@@ -72,28 +78,35 @@ class TransactionPartitions:
 
     async def _run(self) -> None:
         try:
-            missing: set[tuple[str, int]] = set()
-            failures = 0
-            while self._waiting and self._status.goes_on():
-                queues = tuple(queue for queue in self._waiting if (queue.topic, queue.partition) not in missing)
-                if not queues:
-                    missing.clear()
-                    failures += 1
-                    await asyncio.sleep(self._backoff.wait(failures))
-                    continue
-                response = await self._coordinator.ask(self._request(queues), AddPartitionsToTxnResponse, _codes)
-                if found := _missing(response):
-                    missing |= found
-                    self._coordinator.partitions_missing()
-                    continue
-                for queue in queues:
-                    del self._waiting[queue]
-                self._joined(queues)
+            await asyncio.sleep(self._coordinator.pause_left())
+            if not self._coordinator.protocol.second:
+                await self._ask()
+            elif self._status.goes_on():
+                self._joined(self._waiting)
         except KafkaError:
             pass  # handled already: the transaction or the producer has failed
         finally:
             self._waiting.clear()
             self._task = None
+
+    async def _ask(self) -> None:
+        missing: set[tuple[str, int]] = set()
+        failures = 0
+        while self._waiting and self._status.goes_on():
+            queues = tuple(queue for queue in self._waiting if (queue.topic, queue.partition) not in missing)
+            if not queues:
+                missing.clear()
+                failures += 1
+                await asyncio.sleep(self._backoff.wait(failures))
+                continue
+            response = await self._coordinator.ask(self._request(queues), AddPartitionsToTxnResponse, _codes)
+            if found := _missing(response):
+                missing |= found
+                self._coordinator.partitions_missing()
+                continue
+            for queue in queues:
+                del self._waiting[queue]
+            self._joined(queues)
 
     def _request(self, queues: Iterable[PartitionQueue]) -> AddPartitionsToTxnRequest:
         coordinator = self._coordinator

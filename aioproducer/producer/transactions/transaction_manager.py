@@ -211,12 +211,13 @@ class TransactionManager:
 
     def partition_used(self, queue: PartitionQueue) -> None:
         """A batch was opened for the partition, which must join the transaction."""
-        if _sequences(queue).joined == self._ids.transaction:
-            return
-        if self._coordinator.protocol.second:
-            self._joined((queue,))
-        else:
+        if _sequences(queue).joined != self._ids.transaction:
             self._partitions.add(queue)
+
+    def answered(self, sent_at: float, now: float) -> None:
+        """A request with records of the transaction was answered."""
+        if self._coordinator.protocol.second:
+            self._coordinator.pause.answered(sent_at, now)
 
     def batch_failed(self, error: KafkaError) -> None:
         """A batch of the transaction has failed, and the transaction with it."""

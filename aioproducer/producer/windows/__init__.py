@@ -7,6 +7,7 @@
     in_flight_windows.py   how many batches of a partition (KIP-1269)
     line_limit.py          how many bytes over a slow line, so that requests cross it before their time-out
     line_window.py         how many requests to a node, while more of them would make batches small
+    node_line.py           both, for each node
 
 No module here imports asyncio.
 """

@@ -65,20 +65,3 @@ class LineLimit:
             self.most = NO_LIMIT
         else:
             self.most = max(self.most, i64(size), i64(int(carried)))
-
-
-@final
-class LineLimits:
-    """The limits of all nodes."""
-
-    def __init__(self, timeout: float, pause: float, largest: int) -> None:
-        self._timeout = timeout
-        self._pause = pause
-        self._largest = largest
-        self._limits: dict[int, LineLimit] = {}
-
-    def of(self, node: int) -> LineLimit:
-        limit = self._limits.get(node)
-        if limit is None:
-            limit = self._limits[node] = LineLimit(self._timeout, self._pause, self._largest)
-        return limit

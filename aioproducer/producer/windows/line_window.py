@@ -94,19 +94,3 @@ class LineWindow:
     def opens_at(self) -> float:
         """When one more request may leave; 0 for at once."""
         return 0.0 if self.unanswered < self.places else self._departed + OVERDUE * self.round_trip
-
-
-@final
-class LineWindows:
-    """The windows of all nodes."""
-
-    def __init__(self, most: int, full: int) -> None:
-        self._most = most
-        self._full = full
-        self._windows: dict[int, LineWindow] = {}
-
-    def of(self, node: int) -> LineWindow:
-        window = self._windows.get(node)
-        if window is None:
-            window = self._windows[node] = LineWindow(self._most, self._full)
-        return window

@@ -13,7 +13,7 @@ from aioproducer.security.oauth.http import HttpLimits, system_trust
 from aioproducer.security.oauth.retrieval import retrieval
 from aioproducer.security.oauth.settings import OAuthSettings, TokenEndpoint, TokenProvider
 from aioproducer.security.oauth.token import OAuthBearerToken
-from aioproducer.security.password import Password
+from aioproducer.security.password import without_secrets
 from aioproducer.security.refresh_window import RefreshWindow
 from aioproducer.security.tls.sources import FixedContext
 
@@ -53,9 +53,7 @@ class RegistryCredentials:
 
     def hidden(self, words: str) -> str:
         """A registry's words without the secrets that it was sent."""
-        for secret in filter(None, self._secrets):
-            words = words.replace(secret, Password.HIDDEN)
-        return words
+        return without_secrets(words, self._secrets)
 
     def refused(self, headers: Headers) -> bool:
         """The registry has refused these; whether the next ones will differ."""

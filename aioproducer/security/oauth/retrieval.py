@@ -26,7 +26,7 @@ from aioproducer.security.oauth.settings import (
 )
 from aioproducer.security.oauth.token import OAuthBearerToken
 from aioproducer.security.oauth.unsecured import unsecured_token
-from aioproducer.security.password import Password
+from aioproducer.security.password import without_secrets
 from aioproducer.tasks.coroutine_functions import is_async
 
 Retrieve = Callable[[], Awaitable[OAuthBearerToken]]
@@ -117,8 +117,7 @@ class _Endpoint:
         secrets that it may repeat."""
         error = _json(answer.body)
         words = ": ".join(text(error, name) for name in ("error", "error_description") if text(error, name))
-        for secret in filter(None, secrets):
-            words = words.replace(secret, Password.HIDDEN)
+        words = without_secrets(words, secrets)
         whom = f" for client {self._endpoint.client_id!r}" if self._endpoint.client_id else ""
         said = f"HTTP status {answer.status}" + (f", {printable(words[:_SHOWN])}" if words else "")
         message = f"the identity provider {shown_url(self._endpoint.url)} gave no token{whom}: {said}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.harness.environment import Environment
-from benchmarks.stress.imports import OURS, Report, Run, measure
+from benchmarks.stress.imports import MADE, OURS, Report, Run, measure
 
 ENVIRONMENT = Environment.now(loop="asyncio", broker="none")
 
@@ -14,6 +14,8 @@ async def test_an_import_takes_time_and_memory() -> None:
     assert ours.ms > 0
     assert ours.mib > 0
     assert ours.modules > 100
+    made = next(run for run in report.runs if run.module == MADE)
+    assert made.modules > ours.modules
     assert "| `from aioproducer import KafkaProducer` | " in report.markdown()
 
 

@@ -707,6 +707,26 @@ async def test_metadata_is_requested_with_a_back_off_while_a_partition_has_no_le
             assert cluster.brokers[1].count(ApiKey.METADATA) - asked < 120 / 0.8 + 10
 
 
+@virtual
+async def test_a_partition_without_a_leader_has_no_other_topic_requested(world: World) -> None:
+    async with ScriptedCluster(2) as cluster:
+        cluster.create_topic("t", assignments=[[0]])
+        for number in range(5):
+            cluster.create_topic(f"other-{number}", assignments=[[1]])
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            for topic in ("t", *(f"other-{number}" for number in range(5))):
+                _ = await producer.send(topic, b"v")
+            await cluster.stop_node(0)
+            ending = asyncio.ensure_future(end_of(producer.send("t", b"w")))
+            await asyncio.sleep(5)  # what the lost connection asks for
+            before = len(cluster.brokers[1].sent(ApiKey.METADATA))
+            await asyncio.sleep(60)
+            requests = cluster.brokers[1].sent(ApiKey.METADATA)[before:]
+            assert len(requests) > 20
+            assert {topic.name for request in requests for topic in request.topics} == {"t"}
+            assert isinstance(await ending, TimeoutException)
+
+
 # Idle is idle
 
 

@@ -30,8 +30,7 @@ from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.obstacles import Situation, explain, link_reason, no_metadata, why_no_metadata
-from aioproducer.producer.windows.line_limit import LineLimits
-from aioproducer.producer.windows.line_window import LineWindows
+from aioproducer.producer.windows.node_line import NodeLines
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from aioproducer.types import ProducerRecord
@@ -104,8 +103,7 @@ class Scene(Accumulation):
         self.lot.open()
         self.client: Any = Client(Link() if link is None else link)
         self.pipeline: Pipeline | None = None
-        self.lines = LineLimits(30.0, 1.0, 1_000_000)
-        self.line_windows = LineWindows(5, 16_384)
+        self.lines = NodeLines(self.config)
         self.source: Any = SimpleNamespace(missing=lambda: self.ids.current is None, last_error=None)
 
     def batch_opened(self, queue: Any, batch: Any) -> None:
@@ -143,7 +141,6 @@ class Scene(Accumulation):
             self.source,
             pipeline=self.pipeline,
             lines=self.lines,
-            line_windows=self.line_windows,
         )
         return explain(situation, topic, partition, self.loop.now, fatal)
 
@@ -237,7 +234,7 @@ def test_the_connection_is_full() -> None:
 def test_a_small_batch_grows_while_the_broker_is_at_work() -> None:
     here = Scene(Link(requests=1))
     here.full()
-    window = here.line_windows.of(1)
+    window = here.lines.of(1).window
     window.connected(0.001)
     window.sent(200, 200, here.loop.now)
     window.answered(0.02, 200, work=200)
@@ -251,7 +248,7 @@ def test_a_small_batch_grows_while_the_broker_is_at_work() -> None:
 def test_a_batch_too_large_for_its_line_lets_smaller_ones_go_first() -> None:
     here = Scene()
     here.full()
-    here.lines.of(here.queue.leader).timed_out(60, 100.0)
+    here.lines.of(here.queue.leader).limit.timed_out(60, 100.0)
     explained = here.explain()
     assert explained.reason is Reason.SLOW_LINE
     assert "have at most 30 since one was not answered within" in str(explained)

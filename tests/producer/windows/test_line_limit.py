@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
-from aioproducer.producer.windows.line_limit import LineLimit, LineLimits
+from aioproducer.producer.windows.line_limit import LineLimit
 
 
 def line() -> LineLimit:
@@ -93,10 +93,3 @@ def test_a_time_out_limits_growth() -> None:
     limit.answered(100_000, 0.5)
     limit.timed_out(60_000, 30.0)
     assert limit.grown == 30_000
-
-
-def test_each_node_has_a_limit_of_its_own() -> None:
-    limits = LineLimits(30.0, 1.0, 1_000_000)
-    limits.of(1).timed_out(1000, 30.0)
-    assert limits.of(1).most == 500
-    assert limits.of(2).most == NO_LIMIT

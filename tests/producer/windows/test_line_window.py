@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.producer.windows.line_window import LineWindow, LineWindows
+from aioproducer.producer.windows.line_window import LineWindow
 
 
 def window(greeting: float = 0.001, most: int = 5) -> LineWindow:
@@ -118,11 +118,3 @@ def test_an_answer_in_no_time_limits_nothing() -> None:
     one = LineWindow(5, 16_384)
     busy(one, 0.0, requests=1)
     assert one.places == 5
-
-
-def test_each_node_has_its_own() -> None:
-    windows = LineWindows(5, 16_384)
-    windows.of(1).connected(0.001)
-    busy(windows.of(1), 0.01)
-    assert windows.of(1) is windows.of(1)
-    assert (windows.of(1).places, windows.of(2).places) == (1, 5)

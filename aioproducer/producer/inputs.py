@@ -1,0 +1,24 @@
+"""What a producer is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.timing.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """``check_place`` raises unless the caller is in the producer's loop and process."""
+
+    config: ProducerConfig
+    hooks: Hooks
+    metrics: ProducerMetrics
+    clock: Clock
+    random: Random
+    check_place: Callable[[], object]
