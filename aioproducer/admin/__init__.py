@@ -14,7 +14,7 @@ of a partition or a coordinator. Attempts that fail are repeated until ``default
     kafka_admin.py        the client: all its calls, with their documentation
     calls/                what the calls do, by subject
     admin_config.py       its configs
-    topics.py, configs.py, offsets.py, quotas.py
+    cluster.py, topics.py, configs.py, offsets.py, quotas.py
                           arguments and results, as users and as brokers see them; ACLs are in aioproducer/acls.py
 """
 
@@ -30,6 +30,7 @@ from aioproducer.acls import (
 )
 from aioproducer.admin.admin_config import AdminConfig
 from aioproducer.admin.calls.transactions import TransactionDescription
+from aioproducer.admin.cluster import ClusterDescription, Node
 from aioproducer.admin.configs import Append, ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, Subtract
 from aioproducer.admin.kafka_admin import KafkaAdmin
 from aioproducer.admin.offsets import ListOffsetsResultInfo, OffsetSpec
@@ -46,6 +47,7 @@ __all__ = [
     "AdminConfigs",
     "Append",
     "ClientQuotaEntity",
+    "ClusterDescription",
     "ConfigEntry",
     "ConfigResource",
     "ConfigSource",
@@ -54,6 +56,7 @@ __all__ = [
     "KafkaAdmin",
     "ListOffsetsResultInfo",
     "NewTopic",
+    "Node",
     "OffsetSpec",
     "PatternType",
     "ResourceType",

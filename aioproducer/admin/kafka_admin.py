@@ -16,6 +16,7 @@ from aioproducer.admin.calls.quota_calls import QuotaCalls
 from aioproducer.admin.calls.topic_calls import TopicCalls
 from aioproducer.admin.calls.transaction_calls import TransactionCalls
 from aioproducer.admin.calls.transactions import TransactionDescription
+from aioproducer.admin.cluster import ClusterDescription
 from aioproducer.admin.configs import ConfigChange, ConfigEntry, ConfigResource
 from aioproducer.admin.offsets import IsolationLevel, ListOffsetsResultInfo, OffsetSpec
 from aioproducer.admin.quotas import ClientQuotaEntity, Wanted
@@ -57,6 +58,10 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
         """An admin client from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
         given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
         return cls(**given)
+
+    async def describe_cluster(self) -> ClusterDescription:
+        """The cluster's id, its brokers and its controller."""
+        return await self._topic_calls.describe_cluster()
 
     # Topics
 

@@ -18,7 +18,7 @@ from tests.broker.raw_clients.sasl import PASSWORD
 from tests.broker.raw_clients.tls import tls_cluster
 from tests.compat.clusters import a_cluster, make
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.scripted_broker import ScriptedCluster
+from tests.support.scripted_broker import Held, ScriptedCluster
 from tests.support.security.certificates import make_certificates
 from tests.support.virtual_time import World, virtual
 
@@ -270,6 +270,32 @@ async def test_flush_does_not_wait_for_linger() -> None:
         assert not any(future.done() for future in futures)
         await producer.flush()
         assert all(future.done() for future in futures)
+
+
+async def test_flush_returns_at_once_before_start_and_after_stop() -> None:
+    async with a_cluster() as cluster:
+        producer = make(cluster)
+        await producer.flush()
+        await producer.start()
+        await producer.stop()
+        await producer.flush()
+
+
+async def test_flush_waits_for_what_stop_delivers() -> None:
+    async with a_cluster() as cluster, make(cluster) as producer:
+        held = Held()
+        cluster.broker.script(ApiKey.PRODUCE, held)
+        future = await producer.send("t", b"value")
+        await cluster.broker.received(ApiKey.PRODUCE)
+        stopping = asyncio.create_task(producer.stop())
+        await asyncio.sleep(0)
+        flushing = asyncio.create_task(producer.flush())
+        await asyncio.sleep(0)
+        assert not flushing.done()
+        held.release()
+        await flushing
+        assert future.done()
+        await stopping
 
 
 async def test_timestamps_are_the_records_own_or_the_brokers() -> None:

@@ -38,6 +38,30 @@ print(aiokafka.AIOKafkaConsumer.__module__)
     assert found == ["True", "True", "aiokafka.consumer.consumer"]
 
 
+def test_derived_classes_are_named_and_so_are_methods_that_were_replaced() -> None:
+    program = """
+import gc, warnings
+import aiokafka
+from aioproducer.compat.aiokafka import install
+from aioproducer.errors import IllegalStateException
+class Mine(aiokafka.AIOKafkaProducer): pass
+try:
+    install()
+except IllegalStateException as error:
+    print(error)
+del Mine
+gc.collect()
+aiokafka.AIOKafkaProducer.flush = print
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    install()
+print(*(f"{warning.filename} {warning.message}" for warning in caught))
+"""
+    derived, replaced = run(program).splitlines()
+    assert derived.startswith("__main__.Mine had imported aiokafka's producer before install(): ")
+    assert replaced.startswith("<string> aiokafka's AIOKafkaProducer.flush was replaced before install()")
+
+
 def test_without_aiokafka_the_producer_is_there_all_the_same() -> None:
     program = """
 import sys

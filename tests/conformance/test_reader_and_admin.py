@@ -61,6 +61,17 @@ async def test_offsets_that_are_not_there(kafka: ApacheKafka) -> None:
     assert "nosuch" not in await kafka.tools.list_topics()
 
 
+async def test_the_cluster_is_described(kafka: ApacheKafka) -> None:
+    tool = "org.apache.kafka.tools.ClusterTool"
+    said = (await kafka.tools.run(tool, "cluster-id", "--bootstrap-server", kafka.bootstrap_servers)).stdout
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        described = await admin.describe_cluster()
+    assert said.decode().strip() == f"Cluster ID: {described.cluster_id}"
+    (node,) = described.nodes
+    assert f"{node.host}:{node.port}" == kafka.bootstrap_servers
+    assert described.controller == node
+
+
 async def test_topics(kafka: ApacheKafka) -> None:
     async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
         await admin.create_topic(NewTopic("admin-made", 3, 1, {"retention.ms": "7200000"}))

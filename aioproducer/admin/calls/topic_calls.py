@@ -1,4 +1,4 @@
-"""The admin client's calls for topics."""
+"""The admin client's calls for the cluster and its topics."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from aioproducer.admin.calls.admin_requests import AdminRequests, distinct
 from aioproducer.admin.calls.answers import described, outcome
+from aioproducer.admin.cluster import ClusterDescription, cluster_description
 from aioproducer.admin.topics import NewTopic, TopicDescription, creatable, description
 from aioproducer.errors import KafkaError, error_for
 from aioproducer.errors.error_code import ErrorCode
@@ -22,6 +23,10 @@ class TopicCalls:
 
     def __init__(self, requests: AdminRequests) -> None:
         self._requests = requests
+
+    async def describe_cluster(self) -> ClusterDescription:
+        request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+        return cluster_description(await self._metadata("describing the cluster", request))
 
     async def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, KafkaError | None]:
         given = list(topics)

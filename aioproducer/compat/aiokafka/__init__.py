@@ -20,9 +20,12 @@ still works, and its consumer accepts what the producer returns. ``docs/migratin
     error_translation.py   which of them the calls of one producer raise
     future.py              what send() returns
     batch_builder.py       what create_batch() returns
+    partitions.py          which partition a record goes to
+    client.py              as much of aiokafka's client as instrumentation reads
     structs.py             aiokafka's tuples
     aiokafka_module.py     aiokafka's own modules, if it is installed
     installing.py          replaces aiokafka's producer
+    instrumentation.py     carries over what has wrapped its methods by then
 """
 
 from aioproducer.compat.aiokafka.batch_builder import BatchBuilder

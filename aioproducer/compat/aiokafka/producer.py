@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from itertools import count
-from types import TracebackType
+from types import MethodType, TracebackType
 from typing import Any, Final, Self, cast
 
 from aioproducer import Delivery, KafkaError, KafkaProducer
@@ -18,6 +18,7 @@ from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.admin import KafkaAdmin
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer, as_pairs
+from aioproducer.compat.aiokafka.client import UNKNOWN_TOPIC, Client
 from aioproducer.compat.aiokafka.configs import (
     MISSING,
     addresses,
@@ -28,20 +29,17 @@ from aioproducer.compat.aiokafka.configs import (
 )
 from aioproducer.compat.aiokafka.error_translation import ErrorTranslation
 from aioproducer.compat.aiokafka.future import Ending, RecordFuture, settle
+from aioproducer.compat.aiokafka.partitions import Partitioner, available, partition_of
 from aioproducer.compat.aiokafka.structs import RecordMetadata, as_aiokafkas
 from aioproducer.compat.aiokafka.transactions import Transactions
 from aioproducer.configs.client_config import ClientConfig
 from aioproducer.types import Headers
 
-Partitioner = Callable[[bytes | None, Sequence[int], Sequence[int]], int]
 Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
 
 _CLIENTS = count(1)
 _CLIENT_CONFIGS: Final = frozenset(field.name for field in fields(ClientConfig))
-_SOME_TOPIC: Final = "__consumer_offsets"
-"""Describing any topic, even one that does not exist, shows whether the cluster answers."""
 _BACKOFF_MAX_MS: Final = 1000
-_UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionError"
 
 
 class AIOKafkaProducer:
@@ -101,8 +99,9 @@ class AIOKafkaProducer:
         self._value_serializer = value_serializer
         self._max_batch_size = max_batch_size
         self._partitioner = None if is_default_partitioner(partitioner) else partitioner
+        servers = bootstrap_servers if isinstance(bootstrap_servers, str) else list(bootstrap_servers)
         self._configs: dict[str, Any] = {
-            "bootstrap_servers": addresses(bootstrap_servers),
+            "bootstrap_servers": addresses(servers),
             "client_id": client_id or f"aiokafka-producer-{next(_CLIENTS)}",
             "metadata_max_age_ms": metadata_max_age_ms,
             "request_timeout_ms": request_timeout_ms,
@@ -138,10 +137,17 @@ class AIOKafkaProducer:
         self._producer: KafkaProducer[Any, Any] = KafkaProducer(**self._configs)
         self._translation = ErrorTranslation(transactional=self._producer.config.transactional_id is not None)
         self._transactions = Transactions(self._producer, self._translation)
+        self.client = Client(self._producer, self._translation, servers)
+        """As much of aiokafka's client as instrumentation reads."""
         acknowledged = self._producer.config.required_acks != 0
         self._result_of: Callable[[OwnMetadata], Any] = as_aiokafkas if acknowledged else _nothing
         self._known: set[tuple[str, int]] = set()
         """Partitions that exist: Kafka removes none while their topic exists."""
+        # Users' classes may override what aiokafka calls for each record. Otherwise those calls are not made.
+        overrides = type(self)._serialize is not _OWN_SERIALIZE
+        self._serializes = overrides or key_serializer is not None or value_serializer is not None
+        self._overrides_partition = type(self)._partition is not _OWN_PARTITION
+        self._needs_partition = self._overrides_partition or self._partitioner is not None
 
     @property
     def _closed(self) -> bool:  # FastStream reads it under this name
@@ -181,20 +187,25 @@ class AIOKafkaProducer:
         configs = {name: value for name, value in self._configs.items() if name in _CLIENT_CONFIGS}
         try:
             async with KafkaAdmin(**configs, default_api_timeout_ms=self._producer.config.request_timeout_ms) as admin:
-                await admin.describe_topics([_SOME_TOPIC])
+                self.client.know_cluster((await admin.describe_cluster()).cluster_id)
         except KafkaError as error:
             servers = ", ".join(self._producer.config.bootstrap_servers)
             raise errors.KafkaConnectionError(f"Unable to bootstrap from {servers}: {error}") from error
 
     async def flush(self) -> None:
-        """Returns when everything sent so far is delivered or has failed."""
+        """Returns when everything sent so far is delivered or has failed; at once before start() and after stop()."""
+        if not self._started:
+            return
         with self._translation.translating():
             await self._producer.flush()
 
     async def stop(self) -> None:
         """Delivers what was accepted, then closes all connections. Stopping twice is harmless."""
         self._translation.closed = True
-        await self._producer.close()
+        try:
+            await self._producer.close()
+        finally:
+            self._started = False
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -213,8 +224,7 @@ class AIOKafkaProducer:
 
     async def partitions_for(self, topic: str) -> set[int]:
         """The topic's partitions; UnknownTopicOrPartitionError if there are none after request_timeout_ms."""
-        with self._translation.translating(late=_UNKNOWN_TOPIC):
-            return {info.partition for info in await self._producer.partitions_for(topic)}
+        return await self.client._wait_on_metadata(topic)
 
     async def send(
         self,
@@ -234,7 +244,7 @@ class AIOKafkaProducer:
         try:
             delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
         except KafkaError as error:
-            raise self._translation.translated(error, late=_UNKNOWN_TOPIC) from error
+            raise self._translation.translated(error, late=UNKNOWN_TOPIC) from error
         return RecordFuture(delivery, self._ending)
 
     async def send_and_wait(
@@ -246,11 +256,17 @@ class AIOKafkaProducer:
         timestamp_ms: int | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> RecordMetadata:
-        """Sends a record and returns its metadata when it is delivered (None with acks=0)."""
-        try:
+        """Sends a record and returns its metadata when it is delivered (None with acks=0).
+
+        Calls :meth:`send` if a subclass has overridden it, or if instrumentation has wrapped it.
+        """
+        send = self.send
+        if type(send) is not MethodType or send.__func__ is not _OWN_SEND:
+            return await (await send(topic, value, key, partition, timestamp_ms, headers))
+        try:  # without a future, which would take half as much time again
             delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
         except KafkaError as error:
-            raise self._translation.translated(error, late=_UNKNOWN_TOPIC) from error
+            raise self._translation.translated(error, late=UNKNOWN_TOPIC) from error
         try:
             metadata: RecordMetadata = self._result_of(await delivery)
         except KafkaError as error:
@@ -270,15 +286,15 @@ class AIOKafkaProducer:
         it fails with the first error there was. Waits and raises as :meth:`send` does.
         """
         self._check_open()
-        with self._translation.translating(late=_UNKNOWN_TOPIC):
-            partition = await self._choose(topic, partition, None)
+        with self._translation.translating(late=UNKNOWN_TOPIC):
+            partition = await self._choose(topic, partition)
         batch.close()
         future: Future = asyncio.get_running_loop().create_future()
         if not batch.records:
             cast(Any, future).set_result(None)
             return future
         send = self._producer.send
-        with self._translation.translating(late=_UNKNOWN_TOPIC):
+        with self._translation.translating(late=UNKNOWN_TOPIC):
             key, value, timestamp_ms, headers = batch.records[0]
             first = await self._producer.enqueue(
                 topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
@@ -315,40 +331,66 @@ class AIOKafkaProducer:
         """Every record takes this path, so rare cases are handled elsewhere."""
         if value is None and key is None:
             raise AssertionError("a record needs a key or a value")
+        pairs = None if headers is None else as_pairs(headers)
+        key_bytes, value_bytes = self._serialize(key, value, pairs or []) if self._serializes else (key, value)
+        if self._needs_partition if partition is None else (topic, partition) not in self._known:
+            return self._enqueue_there(topic, value, key, partition, timestamp_ms, pairs, key_bytes, value_bytes)
+        return self._producer.enqueue(
+            topic, value_bytes, key=key_bytes, partition=partition, timestamp_ms=timestamp_ms, headers=pairs
+        )
+
+    async def _enqueue_there(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        key_bytes: Any,
+        value_bytes: Any,
+    ) -> Delivery:
+        self._check_open()
+        there = await self._choose(topic, partition, key, value, key_bytes, value_bytes)
+        return await self._producer.enqueue(
+            topic, value_bytes, key=key_bytes, partition=there, timestamp_ms=timestamp_ms, headers=headers
+        )
+
+    async def _choose(self, topic: str, partition: int | None, *record: Any) -> int:
+        """What :meth:`_partition` chooses for ``record``: its key and value, before and after serialization."""
+        everyone = await self.client._wait_on_metadata(topic)
+        there = self._partition(topic, partition, *(record or (None, None, None, None)))
+        if there is None:
+            return random.choice(available(self.client.partitions(topic)) or list(everyone))
+        if partition is not None and not self._overrides_partition:
+            self._known.add((topic, partition))
+        return there
+
+    # aiokafka calls the next two for each record: subclasses override them, and instrumentation calls them
+
+    def _serialize(self, key: Any, value: Any, headers: Sequence[tuple[str, bytes | None]]) -> tuple[Any, Any]:
+        """Key and value as bytes; errors of serializers are raised unchanged."""
         if self._key_serializer is not None:
             key = self._key_serializer(key)
         if self._value_serializer is not None:
             value = self._value_serializer(value)
-        if headers is not None:
-            headers = as_pairs(headers)
-        if self._partitioner is not None if partition is None else (topic, partition) not in self._known:
-            return self._enqueue_there(topic, value, key, partition, timestamp_ms, headers)
-        return self._producer.enqueue(
-            topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
-        )
+        return key, value
 
-    async def _enqueue_there(
-        self, topic: str, value: Any, key: Any, partition: int | None, timestamp_ms: int | None, headers: Headers | None
-    ) -> Delivery:
-        self._check_open()
-        there = await self._choose(topic, partition, key)
-        return await self._producer.enqueue(
-            topic, value, key=key, partition=there, timestamp_ms=timestamp_ms, headers=headers
-        )
+    def _partition(
+        self,
+        topic: str,
+        partition: int | None,
+        key: Any,
+        value: Any,
+        serialized_key: bytes | None,
+        serialized_value: bytes | None,
+    ) -> int | None:
+        """The named partition, or that of the partitioner or of the key; the topic's partitions must be known.
 
-    async def _choose(self, topic: str, partition: int | None, key: Any) -> int:
-        """The named partition, if it exists, or the one that the partitioner chooses."""
-        infos = await self._producer.partitions_for(topic)
-        everyone = [info.partition for info in infos]
-        if partition is not None:
-            if partition not in everyone:
-                raise AssertionError(f"topic {topic!r} has no partition {partition!r}: it has 0 to {len(everyone) - 1}")
-            self._known.add((topic, partition))
-            return partition
-        led = [info.partition for info in infos if info.leader >= 0]
-        if self._partitioner is None:
-            return random.choice(led or everyone)
-        return self._partitioner(key, everyone, led)
+        None if the producer decides when the record joins a batch: without a key, or as configs say.
+        """
+        infos = self.client.partitions(topic)
+        return partition_of(infos, partition, serialized_key, self._partitioner, self._producer.config)
 
     # Transactions
 
@@ -366,8 +408,12 @@ class AIOKafkaProducer:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Self]:
-        """A transaction: committed at the end of the block, aborted if that raises or is cancelled."""
-        async with self._transactions.block():
+        """A transaction: committed at the end of the block, aborted if that raises or is cancelled.
+
+        It is begun, committed and aborted by the three methods above, which a subclass may override.
+        """
+        calls = self.begin_transaction, self.commit_transaction, self.abort_transaction
+        async with self._transactions.block(*calls):
             yield self
 
     async def send_offsets_to_transaction(self, offsets: Mapping[Any, int | tuple[int, str]], group_id: str) -> None:
@@ -376,6 +422,11 @@ class AIOKafkaProducer:
         ``offsets``: by topic and partition, as a pair, a number or a number and a note.
         """
         await self._transactions.send_offsets(offsets, group_id)
+
+
+_OWN_SEND: Final = AIOKafkaProducer.send
+_OWN_SERIALIZE: Final = AIOKafkaProducer._serialize
+_OWN_PARTITION: Final = AIOKafkaProducer._partition
 
 
 def _nothing(metadata: OwnMetadata) -> None:

@@ -34,6 +34,14 @@ async def test_create_describe_list_delete(admin: KafkaAdmin) -> None:
     assert list(await admin.list_topics()) == ["b"]
 
 
+async def test_the_cluster_is_described(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+    described = await admin.describe_cluster()
+    assert described.cluster_id == cluster.cluster_id
+    assert [node.node_id for node in described.nodes] == [0, 1]
+    assert [f"{node.host}:{node.port}" for node in described.nodes] == cluster.bootstrap_servers.split(",")
+    assert described.controller in described.nodes
+
+
 async def test_configs_arrive(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
     await admin.create_topic(NewTopic("a", configs={"max.message.bytes": "1000"}))
     assert cluster.topic("a").config.max_message_bytes == 1000
