@@ -46,6 +46,11 @@ class Run:
     records_per_s: float
     cores: float
 
+    @property
+    def cpu_us(self) -> float:
+        """Microseconds of CPU a record: threads that hinder each other need more, on a busy machine, too."""
+        return self.cores / self.records_per_s * 1e6
+
 
 @dataclass(frozen=True)
 class Report:
@@ -73,13 +78,14 @@ class Report:
             f"One event loop and one producer in each thread, the GIL {'on' if self.gil else 'off'}; rounds: "
             f"{self.rounds}, of which the medians. Ratios are of the same round (least–most).",
             "",
-            f"| threads | records/s | ÷ {fewest} thread{'s' * (fewest > 1)} | cores busy |",
-            "|---:|---:|---:|---:|",
+            f"| threads | records/s | ÷ {fewest} thread{'s' * (fewest > 1)} | cores busy | CPU µs a record |",
+            "|---:|---:|---:|---:|---:|",
         ]
         for threads in self.threads:
             rate = median(self._rates(threads).values())
-            cores = median(run.cores for run in self.runs if run.threads == threads)
-            lines.append(f"| {threads} | {rate:,.0f} | {self.ratio(threads)} | {cores:.2f} |")
+            runs = [run for run in self.runs if run.threads == threads]
+            cores, cpu_us = median(run.cores for run in runs), median(run.cpu_us for run in runs)
+            lines.append(f"| {threads} | {rate:,.0f} | {self.ratio(threads)} | {cores:.2f} | {cpu_us:.2f} |")
         return command.page(self.environment, lines, self.problems())
 
     def _rates(self, threads: int) -> dict[int, float]:

@@ -27,8 +27,8 @@ def test_rates_of_the_same_round_are_compared() -> None:
     assert str(report().ratio(2)) == "1.90 (1.50–2.00)"
     assert str(report().ratio(1)) == "1.00 (1.00–1.00)"
     text = report().markdown()
-    assert "| threads | records/s | ÷ 1 thread | cores busy |" in text
-    assert "| 2 | 190 | 1.90 (1.50–2.00) | 1.25 |" in text
+    assert "| threads | records/s | ÷ 1 thread | cores busy | CPU µs a record |" in text
+    assert "| 2 | 190 | 1.90 (1.50–2.00) | 1.25 | 6578.95 |" in text
 
 
 @pytest.mark.parametrize(("free_threaded", "gil", "said"), [(False, True, "on"), (True, False, "off")])
