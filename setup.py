@@ -136,6 +136,8 @@ def obstacle() -> str | None:
     """Why nothing can be compiled here, or None."""
     if sys.implementation.name != "cpython":
         return f"mypyc compiles for CPython, this is {sys.implementation.name}"
+    if sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 14):
+        return "mypy's parser cannot be built for a free-threaded Python before 3.14"  # PyO3, which it uses, refuses
     if sys.platform == "win32":
         return None  # setuptools finds Visual C++ by itself, when it compiles
     if find_compiler() is None:

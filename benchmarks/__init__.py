@@ -7,7 +7,8 @@ A command is wired in ``__main__.py`` and has a file of its name; where that fil
 comparison/    producers of several clients: speed, CPU, memory, latency   (no command), curves, report
 record_costs/  what a part of the producer costs a record                  encode, schemas, observability
 pipelining/    linger.ms, pipeline=auto and requests in flight             linger, pipeline, window, in-flight
-stress/        very much at once, little memory, brokers that are gone     scale, stalls, memory, back-pressure, outage
+stress/        very much at once, little memory, brokers that are gone     scale, threads, stalls, memory, imports,
+                                                                           back-pressure, outage
 fleet/         one producer and a thousand brokers, in virtual time         fleet
 services/      HTTP services that produce; units and transactions          services, units
 outbox/        rows of a database on their way to Kafka                    outbox

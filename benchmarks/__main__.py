@@ -14,7 +14,7 @@ from benchmarks.pipelining import in_flight, linger, pipeline, window
 from benchmarks.record_costs import encode, observability, schemas
 from benchmarks.services import services, units
 from benchmarks.spark import audit, spark
-from benchmarks.stress import back_pressure, imports, memory, outage, scale, stalls
+from benchmarks.stress import back_pressure, imports, memory, outage, scale, stalls, threads
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "attacks": attacks.main,
@@ -39,6 +39,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "services": services.main,
     "spark": spark.main,
     "stalls": stalls.main,
+    "threads": threads.main,
     "units": units.main,
     "window": window.main,
 }

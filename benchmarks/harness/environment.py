@@ -6,6 +6,9 @@ import os
 import platform
 import re
 import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -17,6 +20,17 @@ from aioproducer.producer.accumulator import record_accumulator
 
 def is_compiled() -> bool:
     return record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
+
+
+def free_threaded() -> bool:
+    """Whether this Python was built to run without a GIL."""
+    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
+def gil_enabled() -> bool:
+    """Whether the GIL is on: an extension module that needs it switches it on where it was off."""
+    enabled: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)  # from Python 3.13 on
+    return enabled()
 
 
 def aioproducer_build() -> str:
@@ -61,7 +75,7 @@ class Environment:
             machine=f"{_processor()}, {cores} cores, {memory / 2**30:.0f} GiB",
             system=f"{platform.system()} {platform.release()} {platform.machine()}",
             load=os.getloadavg()[0],
-            python=f"{platform.python_implementation()} {platform.python_version()}",
+            python=_python(),
             loop="asyncio" if loop == "asyncio" else f"{loop} {version(loop)}",
             broker=broker,
             build=aioproducer_build() if alone else "",
@@ -80,6 +94,11 @@ class Environment:
             ("Broker", self.broker),
             *([("aioproducer", self.build)] if self.build else []),
         ]
+
+
+def _python() -> str:
+    build = "free-threaded " if free_threaded() else ""
+    return f"{build}{platform.python_implementation()} {platform.python_version()}"
 
 
 def _commit() -> str:

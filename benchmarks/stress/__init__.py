@@ -1,6 +1,7 @@
 """A producer with very much at once, with little memory, and without its broker.
 
 scale.py           ``scale``: what a record costs beside 1 to 100,000 partitions
+threads.py         ``threads``: how many records one loop and producer in each of several threads send
 stalls.py          ``stalls``: for how long callbacks hold the event loop
 stall_cases.py     what happens to many things at once there
 measured_loop.py   an event loop that measures its callbacks

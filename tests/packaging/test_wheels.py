@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import tomllib
 import zipfile
 from collections.abc import Callable
@@ -84,6 +85,16 @@ def test_without_a_compiler_the_wheel_is_pure_and_says_so(source: Path, tmp_path
     wheel = build(Hook.WHEEL, source, tmp_path, CC="no-such-compiler")
     assert_pure(wheel)
     assert "several times slower than compiled: there is no C compiler 'no-such-compiler' (CC)" in wheel.errors
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="mypy is there for this Python, free-threaded or not")
+def test_a_free_threaded_python_without_mypy_does_not_ask_for_it(source: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1")
+    done = run_hook(Hook.WHEEL, source, tmp_path, only=None, AIOPRODUCER_COMPILE="1", PYTHONPATH=str(site))
+    assert done.returncode != 0
+    assert "AIOPRODUCER_COMPILE=1, but mypy's parser cannot be built for a free-threaded Python" in done.stderr
 
 
 @pytest.mark.parametrize("version", [None, "1.19.1", "2.40.0"])
