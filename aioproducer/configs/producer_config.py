@@ -59,7 +59,7 @@ AUTO_LINGER_MS = 100
 _NUMBERS = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)  # which would take milliseconds to make
 class ProducerConfig(ClientConfig):
     """A producer's configs, parsed and checked. Times are in milliseconds, sizes in bytes, unless the text says
     otherwise."""

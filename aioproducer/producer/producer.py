@@ -25,8 +25,6 @@ from aioproducer.prepared_txn_state import PreparedTxnState
 from aioproducer.producer.admission.admission import record_of
 from aioproducer.producer.admission.enqueuing import Enqueuing
 from aioproducer.producer.admission.record_entry import after_a_turn, refuse
-from aioproducer.producer.bulk.bulk_send import BulkSend
-from aioproducer.producer.bulk.columns import Columns
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.diagnosis.explanation import Explanation, counted
@@ -47,6 +45,7 @@ from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetadata, PartitionInfo, TopicPartition, V
 
 if TYPE_CHECKING:
+    from aioproducer.producer.bulk.bulk_send import BulkSend
     from aioproducer.producer.core import ProducerCore
     from aioproducer.producer.transactions.timed_transactions import TimedTransactions
 
@@ -265,6 +264,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         records are still to be sent. The call sends nothing to the next transaction.
         """
         bulk = self._bulk_send(topic)
+        from aioproducer.producer.bulk.columns import Columns
+
         columns = Columns(values, keys=keys, partitions=partitions, timestamps_ms=timestamps_ms, headers=headers)
         return await bulk.send(columns)
 
@@ -530,6 +531,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         core = self._core
         core.admission.check_open()
         hooked = self._one_by_one(serialize=serialize)
+        from aioproducer.producer.bulk.bulk_send import BulkSend
+
         return BulkSend(topic, core.accumulator, core.admission, core.lot, hooked=hooked, serialize=serialize)
 
     def _seconds(self) -> float:
@@ -560,8 +563,9 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
 
 def _wiring() -> Callable[[Inputs], ProducerCore]:
-    """Imported by the first producer that is made, so that it takes no time in programs that make none, and none of a
-    loop that runs already when the producer starts."""
+    """What wires a producer. The first one that is made has it imported, and what sends many records: that takes no
+    time in programs that make none, and none of the loop when the producer starts."""
+    import aioproducer.producer.bulk.bulk_send  # noqa: F401
     from aioproducer.producer.assembly import assemble
 
     return assemble
