@@ -9,8 +9,8 @@ two.
 The best delay is learnt by trying: each, in steps of a millisecond from the answer to EndTxn, has the mean time of the
 first answers with it, and the one whose answer is expected first is chosen. So there is none where records are not too
 early, where the longest is too short, or where answers are slow for other reasons. What was learnt of a delay counts
-less the longer ago it was, so that each is tried again from time to time. Where answers have become much faster, it
-counts no more.
+less the longer ago it was, so that each is tried again from time to time. Once the answers with one delay have become
+much faster, nothing that was learnt counts any more.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MEMORY: Final = 16
 """The answers that a mean is of, roughly."""
 FORGETTING: Final = 32
 """Transactions for each answer in it after which the mean of a delay that was not tried counts a third."""
-FASTER: Final = 8
-"""Answers in a row that take less than a quarter of what was expected, after which all is learnt anew."""
+FASTER: Final = 4
+"""Answers with a delay, one after the other, that take less than a quarter of their mean: then all is learnt anew."""
 SLOWEST: Final = 0.1
 """Seconds: answers that take longer count as this, since a retry of the request or a lost broker took them."""
 
@@ -34,12 +34,14 @@ SLOWEST: Final = 0.1
 class _Delay:
     """The first answers with one delay."""
 
-    __slots__ = ("count", "mean", "tried")
+    __slots__ = ("count", "faster", "mean", "tried")
 
     def __init__(self) -> None:
         self.mean = 0.0
         """Seconds from the end of the delay."""
         self.count = 0
+        self.faster = 0
+        """The last ones in a row that took less than a quarter of the mean."""
         self.tried = 0
         """The number of the last transaction with it."""
 
@@ -50,6 +52,7 @@ class _Delay:
         return self.mean * math.exp((self.tried - transaction) / (FORGETTING * min(self.count, MEMORY)))
 
     def took(self, seconds: float, transaction: int) -> None:
+        self.faster = self.faster + 1 if seconds < self.mean / 4 else 0
         self.count += 1
         self.mean += (seconds - self.mean) / min(self.count, MEMORY)
         self.tried = transaction
@@ -60,8 +63,6 @@ class MarkerPause:
 
     def __init__(self, longest: float = LONGEST) -> None:
         self._delays = [_Delay() for _ in range(1 + int(longest / STEP))]
-        self._faster = 0
-        """The last answers in a row that took less than a quarter of what was expected."""
         self._transaction = 0
         self._ended = -math.inf
         self._over_at: float | None = None
@@ -86,12 +87,9 @@ class MarkerPause:
         delay, self._tried = self._tried, None
         if delay is None or self._over_at is None:
             return
-        seconds = min(now - self._over_at, SLOWEST)
-        self._faster = self._faster + 1 if seconds < delay.mean / 4 else 0
-        delay.took(seconds, self._transaction)
-        if self._faster == FASTER:
+        delay.took(min(now - self._over_at, SLOWEST), self._transaction)
+        if delay.faster == FASTER:
             self._delays = [_Delay() for _ in self._delays]
-            self._faster = 0
 
     def _decide(self, now: float) -> float:
         gap = now - self._ended
