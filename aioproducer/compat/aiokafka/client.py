@@ -42,7 +42,7 @@ class Client:
         """The topic's partitions as they were when the topic was last waited for."""
         infos = self._topics.get(topic)
         if infos is None:
-            raise errors.UnknownTopicOrPartitionError(f"nobody has waited for topic {topic!r}: await partitions_for()")
+            raise errors.UnknownTopicOrPartitionError(f"no metadata yet of topic {topic!r}: await partitions_for()")
         return infos
 
     def know_cluster(self, cluster_id: str | None) -> None:
