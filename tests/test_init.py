@@ -53,13 +53,19 @@ def test_annotations_of_public_methods_can_be_looked_up(producer: type) -> None:
         assert get_type_hints(getattr(producer, name)) is not None
 
 
+def ran(program: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """What a program did in a new interpreter, which finds nothing but the package and what is installed."""
+    root = str(Path(aioproducer.__file__).parents[1])
+    command = [sys.executable, *options, "-c", program]
+    return subprocess.run(command, env={"PYTHONPATH": root}, capture_output=True, text=True, timeout=50)
+
+
 def test_names_are_imported_on_first_use() -> None:
     program = (
         "import sys, aioproducer, aioproducer.outbox, aioproducer.testing; "
         "print([m for m in sys.modules if m.startswith('aioprod')])"
     )
-    root = str(Path(aioproducer.__file__).parents[1])
-    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
+    done = ran(program)
     assert done.stdout == "['aioproducer', 'aioproducer.outbox', 'aioproducer.testing']\n", done.stderr
 
 
@@ -86,8 +92,7 @@ def test_what_few_producers_need_is_imported_by_the_first_that_does(module: str,
 def modules_of_a_producer() -> str:
     """All that are imported when a producer has been made."""
     program = "import sys, aioproducer; aioproducer.KafkaProducer(bootstrap_servers='b:1'); print(list(sys.modules))"
-    root = str(Path(aioproducer.__file__).parents[1])
-    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
+    done = ran(program)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -110,9 +115,7 @@ asyncio.run(main())
 
 
 def test_it_runs_without_asserts() -> None:
-    root = str(Path(aioproducer.__file__).parents[1])
-    program = [sys.executable, "-O", "-c", WITHOUT_ASSERTS]
-    done = subprocess.run(program, env={"PYTHONPATH": root}, capture_output=True, text=True, timeout=50)
+    done = ran(WITHOUT_ASSERTS, "-O")
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
@@ -121,6 +124,5 @@ def test_it_is_imported_where_there_is_no_fork() -> None:
         "import asyncio, logging, os, random; del os.register_at_fork; "
         "import aioproducer.sync; aioproducer.KafkaProducer; print('there')"
     )
-    root = str(Path(aioproducer.__file__).parents[1])
-    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
+    done = ran(program)
     assert done.stdout == "there\n", done.stderr

@@ -95,11 +95,11 @@ class MarkerPause:
         gap = now - self._ended
         if gap >= STEP * len(self._delays):
             return now  # so late that it says nothing
+
+        def until_answer(place: int) -> float:
+            return max(STEP * place - gap, 0.0) + self._delays[place].expected(self._transaction)
+
         at = int(gap / STEP)
-        best, least = at, self._delays[at].expected(self._transaction)
-        for place in range(at + 1, len(self._delays)):
-            until_answer = STEP * place - gap + self._delays[place].expected(self._transaction)
-            if until_answer < least:
-                best, least = place, until_answer
+        best = min(range(at, len(self._delays)), key=until_answer)
         self._tried = self._delays[best]
         return now if best == at else self._ended + STEP * best
