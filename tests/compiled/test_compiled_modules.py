@@ -1,4 +1,4 @@
-"""Constructs that are forbidden in modules that mypyc compiles."""
+"""Constructs and imports that are forbidden in modules that mypyc compiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.compiled import compiled_files
+from tests.support.compiled import compiled_files, of_setup
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -31,6 +31,14 @@ def test_nothing_is_awaited(module: str) -> None:
     """
     lines = list(awaits(ast.parse((CHECKOUT / module).read_text())))
     assert not lines, f"{module} awaits in lines {lines}: put that into an interpreted module"
+
+
+@pytest.mark.parametrize("module", compiled_files())
+def test_nothing_is_taken_from_a_package_that_mypy_does_not_read(module: str) -> None:
+    """What came from there would have no type, and the code that uses it would be slow."""
+    tree = ast.walk(ast.parse((CHECKOUT / module).read_text()))
+    taken = {node.module for node in tree if isinstance(node, ast.ImportFrom)}
+    assert not taken & set(of_setup("UNFOLLOWED"))
 
 
 def test_an_await_is_found() -> None:
