@@ -57,6 +57,7 @@ COMPILED_MODULES = [
     "aioproducer/protocol/primitives.py",
     "aioproducer/record_metadata.py",
     "aioproducer/records/batch_columns.py",
+    "aioproducer/records/batch_layout.py",
     "aioproducer/records/crc32c.py",
     "aioproducer/records/record_batch_header.py",
     "aioproducer/records/record_columns.py",

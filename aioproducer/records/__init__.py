@@ -2,7 +2,8 @@
 
 record.py                a record in a log
 record_batch.py          a batch, and how it is read
-record_batch_header.py   the 61 bytes before its records
+batch_layout.py          the layout of the 61 bytes before its records
+record_batch_header.py   writes them
 record_writer.py         writes the records of a batch
 record_reader.py         reads them
 record_columns.py        writes records from Arrow's columns

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from struct import Struct, pack_into, unpack_from
 
-from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record_batch_header import (
+from aioproducer.records.batch_layout import (
     ATTRIBUTES_OFFSET,
     BATCH_OVERHEAD,
     CODEC_MASK,
@@ -13,8 +12,9 @@ from aioproducer.records.record_batch_header import (
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_OFFSET,
-    encode_batch_header,
 )
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record_batch_header import encode_batch_header
 
 _LENGTH_OFFSET = 8
 _LEADER_EPOCH_OFFSET = 12

@@ -7,10 +7,7 @@ from typing import Final
 
 from aioproducer.errors import CorruptRecordException
 from aioproducer.records.batch_columns import BatchColumns
-from aioproducer.records.compression import CompressionType, decompress
-from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record import Record
-from aioproducer.records.record_batch_header import (
+from aioproducer.records.batch_layout import (
     ATTRIBUTES_OFFSET,
     BATCH_OVERHEAD,
     CODEC_MASK,
@@ -23,6 +20,9 @@ from aioproducer.records.record_batch_header import (
     MAGIC_OFFSET,
     TRANSACTIONAL,
 )
+from aioproducer.records.compression import CompressionType, decompress
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record import Record
 from aioproducer.records.record_reader import read_records
 from aioproducer.types import TimestampType
 

@@ -6,7 +6,7 @@ attributes is a zigzag varint):
     length · attributes (1 byte, 0) · timestamp delta · offset delta · key length · key · value length · value
            · number of headers · (key length · key in UTF-8 · value length · value)*
 
-A length of -1 stands for None. The 61 bytes in front of a batch's records belong to ``record_batch_header``.
+A length of -1 stands for None. The 61 bytes in front of a batch's records belong to ``batch_layout``.
 
 Interpreted, the same names come from ``record_writer_pure``, which is written for the interpreter; both write the same
 bytes.

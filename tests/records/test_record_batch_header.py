@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 
 BODY = bytes.fromhex("0c000000010100")
 

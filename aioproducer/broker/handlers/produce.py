@@ -63,9 +63,9 @@ from aioproducer.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from aioproducer.protocol.schema import Records, Versions
+from aioproducer.records.batch_layout import ATTRIBUTES_OFFSET, CODEC_MASK, TRANSACTIONAL
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, millisecond_of_work
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, CODEC_MASK, TRANSACTIONAL
 
 log = logging.getLogger(__name__)
 

@@ -32,6 +32,14 @@ from aioproducer.errors import (
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Records
 from aioproducer.records.appended_batch import with_records
+from aioproducer.records.batch_layout import (
+    ATTRIBUTES_OFFSET,
+    BATCH_OVERHEAD,
+    CODEC_MASK,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_OFFSET,
+)
 from aioproducer.records.compression import (
     CompressionType,
     DecompressedTooLargeException,
@@ -41,14 +49,6 @@ from aioproducer.records.compression import (
 )
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, read_batches
-from aioproducer.records.record_batch_header import (
-    ATTRIBUTES_OFFSET,
-    BATCH_OVERHEAD,
-    CODEC_MASK,
-    LOG_OVERHEAD,
-    MAGIC,
-    MAGIC_OFFSET,
-)
 from aioproducer.types import TimestampType
 
 MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024

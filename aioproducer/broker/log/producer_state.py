@@ -17,7 +17,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from aioproducer.errors import InvalidProducerEpochException, OutOfOrderSequenceException
-from aioproducer.records.record_batch_header import decrement_sequence, increment_sequence
+from aioproducer.records.batch_layout import decrement_sequence, increment_sequence
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1

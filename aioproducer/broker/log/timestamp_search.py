@@ -7,9 +7,9 @@ from typing import NamedTuple
 from aioproducer.broker.log.log_validator import MAX_DECOMPRESSED_SIZE
 from aioproducer.broker.log.record_walk import RecordWalk
 from aioproducer.errors import CorruptRecordException
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.compression import CompressionType, decompress
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.types import TimestampType
 
 _RECORDS_AT_ONCE = 20_000

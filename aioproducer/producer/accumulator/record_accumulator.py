@@ -29,7 +29,7 @@ from aioproducer.producer.batches.buffer_pool import BufferPool
 from aioproducer.producer.batches.producer_batch import BATCH_COST, NO_LIMIT, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import Hooks, Loop, ProduceResult
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_writer import record_size_upper_bound, varint_size
 
 _MAX_INT32: Final = 2**31 - 1

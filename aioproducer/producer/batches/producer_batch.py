@@ -19,7 +19,7 @@ from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.delivery.record_sizes import key_size_at, timestamp_delta_at, value_size_at
 from aioproducer.producer.diagnosis.ledger import Ledger
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 from aioproducer.records.written_records import WrittenRecords

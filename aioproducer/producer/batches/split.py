@@ -16,7 +16,7 @@ from aioproducer.producer.batches.buffer_pool import BatchBuffer
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.delivery.record_sizes import timestamp_delta_at
-from aioproducer.records.record_batch_header import increment_sequence
+from aioproducer.records.batch_layout import increment_sequence
 from aioproducer.records.written_records import WrittenRecords
 
 MOST_CUTS: Final = 100

@@ -14,7 +14,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.bulk.tally import BulkTally
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, ByteColumn, Column, NumberColumn, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 

@@ -10,7 +10,7 @@ from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLa
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.bulk.append import append_rows
 from aioproducer.producer.bulk.tally import BulkTally
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NumberColumn, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 

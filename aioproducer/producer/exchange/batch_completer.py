@@ -37,7 +37,7 @@ from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.drain import Drained
 from aioproducer.producer.scheduling.wait_history import WaitHistory
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.timing.time_slice import TimeSlice
 

@@ -29,7 +29,7 @@ from aioproducer.producer.windows.node_line import NodeLine
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.timing.loop_clock import LoopClock
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import Final
 
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.compression import CompressionType, compress, decompress, millisecond_of_work
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 
 _UNCOMPRESSED: Final = CompressionType.NONE  # looking an enum member up is slow
 

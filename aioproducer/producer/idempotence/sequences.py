@@ -30,7 +30,7 @@ from mypy_extensions import i64
 
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
-from aioproducer.records.record_batch_header import increment_sequence
+from aioproducer.records.batch_layout import increment_sequence
 
 MAX_EPOCH = 2**15 - 1
 WINDOW = 5

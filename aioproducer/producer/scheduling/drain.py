@@ -13,7 +13,7 @@ from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.scheduling.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.scheduling.wait_history import READY, SLOW_LINE, note_wait
 from aioproducer.producer.windows.line_limit import LineLimit
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 
 MOST_BATCHES = 200
 """The most batches in one request: making it and handling its answer then takes the event loop about 10 ms."""

@@ -29,7 +29,7 @@ from aioproducer.producer.windows.in_flight_windows import KIP_1269_VERSION, Win
 from aioproducer.producer.windows.line_window import LineWindow
 from aioproducer.producer.windows.node_line import NodeLines
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)

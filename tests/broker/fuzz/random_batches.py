@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from random import Random
 
+from aioproducer.records.batch_layout import ATTRIBUTES_OFFSET, HEADER
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, HEADER, encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 
 from .learned_values import LearnedValues

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aioproducer.broker.log.producer_state import NUM_BATCHES_TO_RETAIN, BatchMetadata, ProducerStateManager
 from aioproducer.errors import InvalidProducerEpochException, OutOfOrderSequenceException
-from aioproducer.records.record_batch_header import MAX_SEQUENCE, decrement_sequence, increment_sequence
+from aioproducer.records.batch_layout import MAX_SEQUENCE, decrement_sequence, increment_sequence
 
 PRODUCER = 7
 

@@ -20,8 +20,9 @@ from aioproducer.producer.accumulator.murmur2 import partition_for_key
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import AHEAD, BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.delivery.produce_result import HEADER_COST, INTERCEPTED_COST
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 from tests.producer.simulations.standing_loop import NOW_MS, Accumulation
 
 

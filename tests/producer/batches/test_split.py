@@ -23,8 +23,9 @@ from aioproducer.producer.batches.split import MOST_CUTS, cuts, may_split, split
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import record_size_upper_bound
 from tests.producer.simulations.standing_loop import NOW_MS, Loop, make_batch
 from tests.support.leaks import no_leaks as no_leaks

@@ -14,7 +14,7 @@ from aioproducer.producer.scheduling.drain import Drained
 from aioproducer.protocol.codec import encode
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.protocol.produce_answer import PartitionAnswer
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from tests.producer.simulations.standing_loop import Loop, make_batch
 
 IDS = {"a": uuid4(), "b": uuid4()}

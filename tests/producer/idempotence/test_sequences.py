@@ -14,7 +14,7 @@ from aioproducer.producer.idempotence.sequences import (
     WINDOW,
     PartitionSequences,
 )
-from aioproducer.records.record_batch_header import increment_sequence
+from aioproducer.records.batch_layout import increment_sequence
 from tests.producer.simulations.standing_loop import Loop, make_batch
 
 

@@ -15,7 +15,7 @@ from aioproducer.producer.idempotence import sequences
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
-from aioproducer.records.record_batch_header import increment_sequence
+from aioproducer.records.batch_layout import increment_sequence
 from tests.producer.simulations.standing_loop import sequences_of
 from tests.support.compiled import interpreted_only
 

@@ -15,7 +15,7 @@ from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.drain import MOST_BATCHES, Drained, drain
 from aioproducer.producer.scheduling.readiness import ReadyQueues
 from aioproducer.producer.windows.line_limit import LineLimit
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from tests.producer.simulations.standing_loop import Accumulation, sequences_of
 
 

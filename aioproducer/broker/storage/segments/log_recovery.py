@@ -17,8 +17,8 @@ from aioproducer.broker.storage.segments.segment import Bad, read_segment, segme
 from aioproducer.errors import CorruptRecordException
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.appended_batch import empty_batch, set_place
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 log = logging.getLogger(__name__)
 

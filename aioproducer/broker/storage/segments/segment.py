@@ -9,8 +9,7 @@ from typing import NamedTuple
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.segments.checksums import FileChecksums
 from aioproducer.errors import CorruptRecordException
-from aioproducer.records.record_batch import RecordBatch, check_count, check_magic, wrong_crc
-from aioproducer.records.record_batch_header import (
+from aioproducer.records.batch_layout import (
     ATTRIBUTES_OFFSET,
     BATCH_OVERHEAD,
     HEADER,
@@ -18,6 +17,7 @@ from aioproducer.records.record_batch_header import (
     MAGIC,
     MAGIC_OFFSET,
 )
+from aioproducer.records.record_batch import RecordBatch, check_count, check_magic, wrong_crc
 
 SUFFIX = ".log"
 _CHUNK = 1024 * 1024

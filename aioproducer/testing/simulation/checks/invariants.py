@@ -24,8 +24,8 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_writer import record_size_upper_bound
 from aioproducer.testing.simulation.checks.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.checks.violations import Violations

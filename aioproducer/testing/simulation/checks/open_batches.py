@@ -5,7 +5,7 @@ from __future__ import annotations
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import AHEAD, OPEN_RECORD_COST
 from aioproducer.producer.producer import KafkaProducer, core_of
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.testing.simulation.checks.violations import Violations
 
 

@@ -16,8 +16,8 @@ from aioproducer.producer.idempotence.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.describe_producers import DescribeProducersResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from aioproducer.records.batch_layout import MAX_SEQUENCE
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import MAX_SEQUENCE
 from aioproducer.testing.simulation.loop import EPOCH_MS
 from aioproducer.testing.simulation.network.endpoint import Endpoint
 from aioproducer.testing.simulation.network.network import Address, Fate, NetworkFaults

@@ -9,8 +9,9 @@ from aioproducer.broker.storage.segments import segment
 from aioproducer.broker.storage.segments.segment import Bad, Good, read_segment
 from aioproducer.errors import CorruptRecordException
 from aioproducer.records.appended_batch import set_base_offset
+from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 from tests.broker.raw_clients.batches import make_batch
 from tests.broker.storage.faulty_files import FaultyFiles
 
