@@ -69,6 +69,15 @@ def test_names_are_imported_on_first_use() -> None:
     assert done.stdout == "['aioproducer', 'aioproducer.outbox', 'aioproducer.testing']\n", done.stderr
 
 
+def test_the_producer_brings_nothing_large_that_it_does_not_need_yet() -> None:
+    program = "import asyncio, sys; before = {*sys.modules}; from aioproducer import KafkaProducer; "
+    done = ran(program + "print(*({*sys.modules} - before))")
+    brought = set(done.stdout.split())
+    assert "aioproducer.producer.producer" in brought, done.stderr
+    late = {"aioproducer.producer.assembly", "datetime", "google_crc32c", "json", "pkgutil", "platform", "ssl", "uuid"}
+    assert not brought & late
+
+
 @pytest.mark.parametrize(
     "module",
     [

@@ -6,7 +6,6 @@ same classes here, so a ``.properties`` file works as it is.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -35,6 +34,8 @@ JAVA_CLASSES: Final[Mapping[str, str]] = {
 
 def named(name: str, *, config: str) -> Any:
     """What the import path or Kafka's class name means; ConfigException if there is nothing with that name."""
+    import pkgutil  # its 1 ms is for those who name a class
+
     path = JAVA_CLASSES.get(name, name)
     try:
         return pkgutil.resolve_name(path)

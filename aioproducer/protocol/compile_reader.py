@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aioproducer.protocol.compiler import Compiled, Source, minimum_size
-from aioproducer.protocol.primitives import MAX_STRING_LENGTH
 from aioproducer.protocol.schema import BYTES, STRING, UUID, Array, Fixed, Message, Sized, Struct, Type, Wire
+from aioproducer.protocol.text_check import MAX_STRING_LENGTH
 
 MOST_NUMBERS = 1000
 """In a step: they are read in one go."""

@@ -13,11 +13,9 @@ from typing import NoReturn
 from uuid import UUID
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
+from aioproducer.protocol.text_check import MAX_STRING_LENGTH
 
 Buffer = bytes | bytearray | memoryview
-
-MAX_STRING_LENGTH = 0x7FFF
-"""Bytes in a string, compact or not (Kafka's Short.MAX_VALUE)."""
 
 MAX_LENGTH = 0x7FFFFFFF
 """What Kafka, counting in 32-bit integers, can mean by a length, a count or a tag."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.protocol.primitives import MAX_STRING_LENGTH
+
+MAX_STRING_LENGTH: Final = 0x7FFF
+"""Bytes in a string, compact or not (Kafka's Short.MAX_VALUE)."""
 
 _SHOWN: Final = 100
 """Characters of a wrong text that its error shows."""

@@ -15,6 +15,7 @@ from random import Random
 from statistics import median
 from typing import Any, Final
 
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
@@ -66,7 +67,7 @@ class Encoder:
             on_full=self._full,
         )
         self._accumulator.detour = False
-        topic = TopicQueues("t", Partitioning(Random(0)))
+        topic = TopicQueues("t", NO_TOPIC_ID, Partitioning(Random(0)))
         topic.queues = [PartitionQueue("t", partition, None) for partition in range(PARTITIONS)]
         topic.partitioner.follow(topic.queues)
         self._accumulator.topics["t"] = topic

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from aioproducer.errors import IllegalArgumentException, SchemaException
 from aioproducer.protocol.codec import encode
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from aioproducer.protocol.primitives import MAX_STRING_LENGTH
-from aioproducer.protocol.text_check import check_text, check_topic
+from aioproducer.protocol.text_check import MAX_STRING_LENGTH, check_text, check_topic
 
 HALF = "a\ud800"
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from aioproducer.configs.config_def import ConfigKey, Type, as_text
 from aioproducer.errors import InvalidConfigurationException, InvalidRequestException
-from aioproducer.protocol.primitives import MAX_STRING_LENGTH
+from aioproducer.protocol.text_check import MAX_STRING_LENGTH
 
 
 class OpType(IntEnum):

@@ -8,8 +8,7 @@ the caller parks the record. Per record it appends and makes a handle; everythin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, final
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64
 
@@ -32,9 +31,11 @@ from aioproducer.producer.delivery.produce_result import Hooks, Loop, ProduceRes
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_writer import record_size_upper_bound, varint_size
 
+if TYPE_CHECKING:
+    from uuid import UUID
+
 _MAX_INT32: Final = 2**31 - 1
 _MAX_INT64: Final = 2**63 - 1
-_NO_TOPIC_ID: Final = UUID(int=0)
 
 
 def as_bytes(data: object, what: str) -> bytes | None:
@@ -114,9 +115,9 @@ def _anything(queue: PartitionQueue) -> int:
 class TopicQueues:
     """A topic's partitions, and the choice among them."""
 
-    def __init__(self, name: str, partitioning: Partitioning) -> None:
+    def __init__(self, name: str, topic_id: UUID, partitioning: Partitioning) -> None:
         self.name = name
-        self.topic_id = _NO_TOPIC_ID
+        self.topic_id = topic_id
         """Zero until a broker has sent it."""
         self.queues: list[PartitionQueue] = []
         self.partitioner = BuiltInPartitioner(partitioning)

@@ -56,7 +56,7 @@ class TopicDirectory:
                 continue
             queues = self.topics.get(name)
             if queues is None:
-                queues = self.topics[name] = TopicQueues(name, self._partitioning)
+                queues = self.topics[name] = TopicQueues(name, topic.topic_id, self._partitioning)
             yield from self._take(queues, topic, now)
             self._followed[name] = topic  # not before: an interrupted run must be repeated
 

@@ -10,6 +10,7 @@ from random import Random
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
@@ -72,7 +73,7 @@ class MockSender:
     # Topics
 
     def _create(self, name: str, partitions: int) -> None:
-        queues = TopicQueues(name, self._partitioning)
+        queues = TopicQueues(name, NO_TOPIC_ID, self._partitioning)
         queues.queues = [PartitionQueue(name, number, None) for number in range(partitions)]
         for queue in queues.queues:
             queue.leader = NODE

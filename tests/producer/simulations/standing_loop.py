@@ -9,6 +9,7 @@ from typing import Any
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
@@ -267,7 +268,7 @@ class Accumulation:
 
     def add_topic(self, name: str, partitions: int, *, leader: int = 1, sequences: Any = None) -> list[PartitionQueue]:
         """Makes a topic known, or gives it more partitions."""
-        topic = self.accumulator.topics.setdefault(name, TopicQueues(name, self.partitioning))
+        topic = self.accumulator.topics.setdefault(name, TopicQueues(name, NO_TOPIC_ID, self.partitioning))
         for partition in range(len(topic.queues), partitions):
             queue = PartitionQueue(name, partition, None if sequences is None else sequences())
             queue.leader = leader
