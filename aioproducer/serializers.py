@@ -15,13 +15,11 @@ from __future__ import annotations
 import codecs
 import struct
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, overload, runtime_checkable
+from typing import Any, Generic, Protocol, overload, runtime_checkable
+from uuid import UUID
 
 from aioproducer.errors import IllegalArgumentException, SerializationException
 from aioproducer.types import D, Data
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 __all__ = [
     "BooleanSerializer",
@@ -219,8 +217,6 @@ class UUIDSerializer(_Encoding):
     def __call__(self, data: UUID | None) -> bytes | None:
         if data is None:
             return None
-        from uuid import UUID  # its 3 ms are for those who have any
-
         if not isinstance(data, UUID):
             raise _wrong_type(self, data, "uuid.UUID")
         return self._encode(str(data))

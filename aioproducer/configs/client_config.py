@@ -65,7 +65,8 @@ LOGIN_HANDLER = Valid("one of " + ", ".join(LOGIN_HANDLERS), lambda name: name i
 SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)  # which would take milliseconds to make
+# The methods would take milliseconds to make. Each client has a class of its own, which makes them.
+@dataclass(init=False, frozen=True, slots=True, eq=False, repr=False)
 class ClientConfig:
     """The configs of every client (Kafka's ``CommonClientConfigs``). Times are in milliseconds, sizes in bytes."""
 

@@ -36,7 +36,7 @@ BYTES = (256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0
 """The bounds of distributions: from a broker in the same rack to delivery.timeout.ms, and up to large batches."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gauges:
     """Figures that are not counted here but read in place; the defaults are those of a producer not started yet."""
 

@@ -12,7 +12,7 @@ from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.timing.clock import Clock
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inputs:
     """``check_place`` raises unless the caller is in the producer's loop and process."""
 

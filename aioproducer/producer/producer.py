@@ -9,6 +9,7 @@ from functools import partial
 from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from uuid import UUID
 
 from aioproducer.build_info import say_if_interpreted
 from aioproducer.config_types import ProducerConfigs
@@ -44,8 +45,6 @@ from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetadata, PartitionInfo, TopicPartition, V
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from aioproducer.producer.bulk.bulk_send import BulkSend
     from aioproducer.producer.core import ProducerCore
     from aioproducer.producer.transactions.timed_transactions import TimedTransactions
