@@ -10,6 +10,7 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog
 from aioproducer.broker.faults.faults import Faults, ReceivedRequest, RequestFault
+from aioproducer.broker.log.appended_batch import set_base_offset
 from aioproducer.errors import (
     ConfigException,
     CorruptRecordException,
@@ -22,7 +23,6 @@ from aioproducer.errors import (
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.reader import PartitionReader
-from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch

@@ -12,7 +12,6 @@ record_writer_pure.py, batch_columns_pure.py
                          the same for the interpreter
 column_buffers.py        columns in Arrow's layout
 written_records.py       copies written records to other batches
-appended_batch.py        what a broker writes into a batch
 committed_batches.py     the batches that read_committed sees
 compression.py           gzip, snappy, lz4, zstd
 crc32c.py                the checksum

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from benchmarks.comparison.figures import FIGURES, RATIOS, Figure
-from benchmarks.harness.statistics import Spread, ratios
+from benchmarks.harness.statistics import Spread, differences, ratios
 from benchmarks.works.run import Measurement
 from benchmarks.works.works import Work
 
@@ -58,6 +58,10 @@ class Case:
     def ratio(self, client: str, other: str, figure: Figure) -> Spread | None:
         """``client ÷ other``, round by round."""
         return ratios(self.figures(client, figure), self.figures(other, figure))
+
+    def difference(self, client: str, other: str, figure: Figure) -> Spread | None:
+        """``client - other``, round by round."""
+        return differences(self.figures(client, figure), self.figures(other, figure))
 
     def summary(self, reference: str) -> list[Summary]:
         return [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import sub, truediv
 from statistics import median
 from typing import Final
 
@@ -32,8 +33,19 @@ def ratios(figures: Mapping[int, float], others: Mapping[int, float]) -> Spread 
 
     Only figures of the same round are compared: a machine's speed drifts.
     """
-    both = figures.keys() & others.keys()
-    return Spread.of([figures[number] / others[number] for number in both]) if both else None
+    return _of_each_round(truediv, figures, others)
+
+
+def differences(figures: Mapping[int, float], others: Mapping[int, float]) -> Spread | None:
+    """``figures - others``, as ``ratios``."""
+    return _of_each_round(sub, figures, others)
+
+
+def _of_each_round(
+    both: Callable[[float, float], float], figures: Mapping[int, float], others: Mapping[int, float]
+) -> Spread | None:
+    rounds = figures.keys() & others.keys()
+    return Spread.of([both(figures[number], others[number]) for number in rounds]) if rounds else None
 
 
 def quantiles(samples: Collection[float]) -> dict[str, float]:

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
+from aioproducer.broker.log.appended_batch import set_base_offset
 from aioproducer.errors import CorruptRecordException
-from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.committed_batches import ControlRecordType, committed_batches, control_record_type
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header

@@ -9,6 +9,7 @@ read finds batches by offset, and returns them up to the high watermark or the l
 partition_log.py      the log
 batch_store.py        the interface of what stores its batches, and the store in memory
 log_validator.py      decides whether a batch may be appended
+appended_batch.py     what the log writes into a batch
 record_walk.py        reads the records of a batch, and believes nothing (compiled)
 batch_scanner.py      reads large batches in a thread
 producer_state.py     the idempotent producers of a partition: duplicates and gaps

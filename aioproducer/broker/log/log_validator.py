@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.log.appended_batch import with_records
 from aioproducer.broker.log.producer_state import NO_PRODUCER_ID
 from aioproducer.broker.log.record_walk import MAX_DELTA, RecordWalk
 from aioproducer.configs.config_def import LONG_MAX
@@ -31,7 +32,6 @@ from aioproducer.errors import (
 )
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Records
-from aioproducer.records.appended_batch import with_records
 from aioproducer.records.batch_layout import (
     ATTRIBUTES_OFFSET,
     BATCH_OVERHEAD,

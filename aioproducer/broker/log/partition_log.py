@@ -8,6 +8,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.log.appended_batch import set_base_offset, set_log_append_time, set_max_timestamp
 from aioproducer.broker.log.batch_store import Batches, MemoryBatches
 from aioproducer.broker.log.leader_epochs import LeaderEpochs
 from aioproducer.broker.log.log_checkpoint import LogCheckpoint
@@ -19,7 +20,6 @@ from aioproducer.broker.log.transaction_index import AbortedTransaction, Transac
 from aioproducer.broker.log.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
 from aioproducer.errors import CorruptRecordException, InvalidTxnStateException, OffsetOutOfRangeException
 from aioproducer.protocol.primitives import Buffer
-from aioproducer.records.appended_batch import set_base_offset, set_log_append_time, set_max_timestamp
 from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 

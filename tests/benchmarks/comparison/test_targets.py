@@ -27,6 +27,8 @@ def a_case() -> Case:
         (Target("stream-100", "ours", "speed", "theirs", at_least=2.5), Spread(2.5, 2.0, 3.0), "met"),
         (Target("stream-100", "ours", "speed", "theirs", at_least=2.6), Spread(2.5, 2.0, 3.0), "**not met**"),
         (Target("stream-100", "ours", "cpu", "theirs", at_most=1.0), Spread(1.0, 1.0, 1.0), "met"),
+        (Target("stream-100", "ours", "cpu", "theirs", at_most=0.1, apart=True), Spread(0.0, 0.0, 0.0), "met"),
+        (Target("stream-100", "ours", "together", "theirs", at_most=1.0), None, "not measured"),
         (Target("stream-100", "ours", "stall", at_most=3.9), Spread(4.0, 4.0, 4.0), "**not met**"),
         (Target("stream-100", "ours", "p50", "theirs", at_most=1.0), None, "not measured"),
         (Target("stream-100", "ours", "speed", "nobody", at_least=1.0), None, "not measured"),
@@ -41,6 +43,7 @@ def test_verdicts(target: Target, measured: Spread | None, text: str) -> None:
 
 def test_targets_say_what_they_are() -> None:
     assert Target("lz4", "a", "speed", "b", at_least=1.1).text == "a ÷ b, records/s: ≥ 1.1"
+    assert Target("single", "a", "p50", "b", at_most=0.03, apart=True).text == "a − b, ack p50 ms: ≤ 0.03"
     assert Target("lz4", "a", "stall", at_most=8.0).text == "a, loop stall p99.9 ms: ≤ 8"
 
 

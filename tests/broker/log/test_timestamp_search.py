@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioproducer.broker.log.appended_batch import set_base_offset
 from aioproducer.broker.log.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.errors import CorruptRecordException
-from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from aioproducer.broker.log.appended_batch import set_base_offset
 from aioproducer.errors import CorruptRecordException
-from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.batch_columns import BatchColumns
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.record_batch import RecordBatch

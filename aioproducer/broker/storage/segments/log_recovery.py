@@ -11,12 +11,12 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from aioproducer.broker.log.appended_batch import empty_batch, set_place
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.repair import DAMAGED, TORN, Cut, Remove, Repair, Rewrite, SetAside
 from aioproducer.broker.storage.segments.segment import Bad, read_segment, segment_path
 from aioproducer.errors import CorruptRecordException
 from aioproducer.protocol.primitives import Buffer
-from aioproducer.records.appended_batch import empty_batch, set_place
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
 

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
+from aioproducer.broker.log.appended_batch import set_base_offset
 from aioproducer.broker.storage.segments import segment
 from aioproducer.broker.storage.segments.segment import Bad, Good, read_segment
 from aioproducer.errors import CorruptRecordException
-from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header

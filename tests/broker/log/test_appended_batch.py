@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
+from aioproducer.broker.log.appended_batch import set_base_offset, set_log_append_time
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
