@@ -141,6 +141,8 @@ def test_a_wrong_config_is_a_wrong_command_line_for_every_command(run: Run, comm
         assert config.partition("=")[0] in result.err or "sasl.mechanism" in result.err
 
 
+@pytest.mark.conformance
+@pytest.mark.spark
 def test_a_wrong_config_of_an_audit_is_refused_before_spark_starts(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from aioproducer.testing.kafka.class_archive import archive_flags, kafka_archive
 from aioproducer.testing.kafka.kafka_jvm import PERFORMANCE, QUICK_START, jvm_command
 from aioproducer.testing.kafka.kafka_libs import DEFAULT_VERSION, KafkaFailed, KafkaUnavailable, fetch_kafka, find_java
 from aioproducer.testing.kafka.kafka_node import KafkaNode, known_brokers
@@ -47,7 +48,9 @@ class ApacheKafka:
     ``configs`` are broker configs in Kafka's dotted names; they override the ones set here. ``listeners`` maps the
     names of further listeners to their security protocols, as in ``{"SECURE": "SASL_PLAINTEXT"}``; ``configs`` must
     hold what these need. ``classpath`` has directories or jars with classes that ``configs`` name. ``performance``
-    gives the brokers Kafka's own JVM settings, with a heap of 1 GB, instead of those that start fastest.
+    gives the brokers Kafka's own JVM settings, with a heap of 1 GB, instead of those that start fastest. ``jvm_flags``
+    are further flags of those; without any, a broker takes its classes from an archive if there is one
+    (``class_archive.py``).
     ``start_timeout`` (seconds) bounds ``start`` and ``start_node``.
 
     Works with ``with`` and ``async with``, or with ``start()`` and ``stop()``. All methods block; asynchronous code
@@ -64,6 +67,7 @@ class ApacheKafka:
         listeners: Mapping[str, str] | None = None,
         classpath: Sequence[Path] = (),
         performance: bool = False,
+        jvm_flags: Sequence[str] = (),
         start_timeout: float = 90.0,
     ) -> None:
         if nodes < 1:
@@ -73,6 +77,7 @@ class ApacheKafka:
         self._protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **(listeners or {})}
         self._classpath = tuple(classpath)
         self._performance = performance
+        self._jvm_flags = tuple(jvm_flags)
         self._start_timeout = start_timeout
         self.node_ids = range(1, nodes + 1)
         self._nodes: dict[int, KafkaNode] = {}
@@ -99,7 +104,8 @@ class ApacheKafka:
         try:
             self._directory = Path(tempfile.mkdtemp(prefix="aioproducer-kafka-"))
             guard = self._guard = ProcessGuard(self._directory)
-            flags = PERFORMANCE if self._performance else QUICK_START
+            archived = archive_flags(kafka_archive(self._libs, java, "broker"))
+            flags = PERFORMANCE if self._performance else QUICK_START + (self._jvm_flags or archived)
             level = "warn" if self._performance else "info"
             jvm = jvm_command(java, self._libs, flags, log_level=level, classpath=self._classpath)
             self._reserve_ports()

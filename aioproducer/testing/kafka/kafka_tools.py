@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from aioproducer.testing.kafka.class_archive import archive_flags, kafka_archive
 from aioproducer.testing.kafka.kafka_jvm import jvm_command, properties_text
 from aioproducer.testing.kafka.kafka_libs import KafkaFailed, find_java
 from aioproducer.testing.kafka.kafka_output import (
@@ -29,7 +30,7 @@ from aioproducer.testing.kafka.kafka_output import (
 from aioproducer.testing.kafka.kafka_tool_run import CLIENT_PROPERTIES, ToolOutput, run_tool, tail
 from aioproducer.testing.process_guard import ProcessGuard
 
-_QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 # The flags of bin/kafka-producer-perf-test.sh.
 PERFORMANCE: Final = ("-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:+ExplicitGCInvokesConcurrent")
 
@@ -339,9 +340,14 @@ class KafkaTools:
         configs: Mapping[str, str] | None = None,
         stdin: bytes = b"",
         timeout: float = 60.0,
-        jvm_flags: Iterable[str] = _QUICK,
+        jvm_flags: Iterable[str] | None = None,
     ) -> ToolOutput:
-        """Run any main class of the release; ``config_option`` is the option that names the file of client configs."""
+        """Run any main class of the release; ``config_option`` is the option that names the file of client configs.
+
+        Without ``jvm_flags`` the JVM starts as fast as it can, from an archive of classes if there is one.
+        """
+        if jvm_flags is None:
+            jvm_flags = (*QUICK, *archive_flags(kafka_archive(self._libs, self._java, "tools")))
         config_file = () if config_option is None else (config_option, CLIENT_PROPERTIES)
         jvm = jvm_command(self._java, self._libs, [*jvm_flags], log_level="warn")
         # Tools with subcommands need this option before them.

@@ -16,6 +16,8 @@ session = (
     SparkSession.builder.master("local[1]")
     .config("spark.jars", ",".join(map(str, sorted(Path(libs).glob("*.jar")))))
     .config("spark.ui.enabled", False)
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    .config("spark.sql.codegen.wholeStage", False)
     .config("spark.sql.shuffle.partitions", 1)
     .config("spark.driver.memory", "512m")
     .config("spark.driver.host", "127.0.0.1")

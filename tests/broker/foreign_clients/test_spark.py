@@ -19,7 +19,7 @@ from aioproducer.testing.kafka.kafka_libs import KafkaUnavailable, fetch_spark_c
 COUNT = 25
 PARTITIONS = 3
 
-pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.conformance, pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

@@ -357,6 +357,7 @@ class TestStart:
             EmbeddedCluster(configs={"super.users": "root"})
 
 
+@pytest.mark.conformance
 async def test_kafkas_own_tool_allows_and_denies(cluster: EmbeddedCluster, java_tools: Any) -> None:
     tools: KafkaTools = java_tools(cluster)
     root = KafkaTools(tools._libs, cluster.bootstrap_servers, configs=java_configs("PLAIN", "alice", ESCAPED))

@@ -26,6 +26,7 @@ def test_without_pyspark_it_says_what_to_install() -> None:
 
 
 @pytest.mark.conformance
+@pytest.mark.spark
 def test_without_java_it_says_so(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     nowhere = environment(JAVA_HOME=str(tmp_path / "nosuch"))
@@ -75,6 +76,7 @@ async def records_with_a_log_in_a_topic(servers: str) -> None:
 
 
 @pytest.mark.conformance
+@pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_a_record_that_was_acknowledged_and_is_not_there(
     start_cluster: Callable[..., Cluster], loop_thread: LoopThread, run_process: Run, tmp_path: Path

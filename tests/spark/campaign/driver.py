@@ -46,7 +46,7 @@ class Driver:
             "spark.driver.extraJavaOptions": quick,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.memory": "512m",
-            "spark.executor.extraJavaOptions": quick,
+            "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", quick),
             "spark.executor.memory": "512m",
             "spark.local.dir": str(self._directory / "local"),
             "spark.speculation": "true",

@@ -22,9 +22,10 @@ HOSTS = ("127.0.0.1", "127.0.0.2")
 CORES = 2
 """Of each worker."""
 
+_QUICK = os.environ.get("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 _SETTINGS = {
     "SPARK_DAEMON_MEMORY": "256m",
-    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.deploy.maxExecutorRetries=-1",
+    "SPARK_DAEMON_JAVA_OPTS": f"{_QUICK} -Dspark.deploy.maxExecutorRetries=-1",
 }
 """With the default, an application is removed whose executors are lost too often."""
 

@@ -18,6 +18,7 @@ import pytest
 
 import aioproducer
 from aioproducer.testing.threaded_cluster import ThreadedCluster
+from tests.spark.quick_start import QUICK_START
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(900)]
 
@@ -79,7 +80,10 @@ def submit(master: str, servers: str, directory: Path, environment: dict[str, st
 
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", master]
     command += ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"]
-    command += ["--conf", "spark.ui.enabled=false", "--driver-memory", "512m", "--executor-memory", "512m"]
+    quick = os.environ.get("SPARK_SUBMIT_OPTS", QUICK_START["spark.driver.extraJavaOptions"])
+    for name, value in {**QUICK_START, "spark.executor.extraJavaOptions": quick}.items():
+        command += ["--conf", f"{name}={value}"]
+    command += ["--driver-memory", "512m", "--executor-memory", "512m"]
     command += [*options, str(Path(__file__).with_name("submitted.py")), servers, "t"]
     ended = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, f"{ended.stderr[-3000:]}\n{ended.stdout[-3000:]}"

@@ -111,7 +111,7 @@ settings = {
     "spark.driver.host": HOSTS[0],
     "spark.driver.bindAddress": HOSTS[0],
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": quick,
+    "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", quick),
     "spark.local.dir": str(Path(directory, "local")),
     "spark.sql.warehouse.dir": str(Path(directory, "warehouse")),
     "spark.sql.codegen.wholeStage": "false",

@@ -55,6 +55,8 @@ session = (
     .config("spark.jars", ",".join(map(str, sorted(Path(libs).glob("*.jar")))))
     .config("spark.ui.enabled", False)
     .config("spark.driver.memory", "512m")
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    .config("spark.sql.codegen.wholeStage", False)
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.local.dir", scratch)

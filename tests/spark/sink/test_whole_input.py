@@ -108,6 +108,7 @@ def test_bytes_arrive_in_portions(batches: list[list[str]], sizes: list[int], bu
         assert found == rows[: len(found)]
 
 
+@pytest.mark.conformance  # the function is Spark's
 @pytest.mark.parametrize("following", [b"\xff\xff\xff\xff", b"\0\0\0\x05", b"\xff\xff\xff\xfb", b"x"])
 def test_another_mark_is_refused(following: bytes) -> None:
     pytest.importorskip("pyspark")
@@ -146,6 +147,7 @@ def test_the_stream_of_the_worker_is_found_among_the_callers() -> None:
     assert process() is infile
 
 
+@pytest.mark.conformance
 def test_a_worker_without_such_a_stream_writes_nothing() -> None:
     pytest.importorskip("pyspark")
     infile = io.BytesIO()  # which cannot be looked ahead in
