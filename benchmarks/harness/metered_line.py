@@ -118,10 +118,9 @@ class Line:
         print("{}:{}".format(*self._listener.getsockname()), flush=True)
         while True:
             sources = {way.source: way for way in self._ways if way.reading}
+            watched: list[Any] = [sys.stdin, self._listener, *sources]
             full = [way.sink for way in self._ways if way.full]
-            readable, writable, _ = select.select(
-                [sys.stdin, self._listener, *sources], full, [], self._until_next(time.monotonic())
-            )
+            readable, writable, _ = select.select(watched, full, [], self._until_next(time.monotonic()))
             now = time.monotonic()
             for ready in readable:
                 if ready is sys.stdin:

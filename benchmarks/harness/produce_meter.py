@@ -107,12 +107,10 @@ class ProduceMeter:
         """Of an array or of records; 0 for null."""
         if flexible:
             return (yield from self._compact())
-        (size,) = struct.unpack(">i", (yield from self._take(4)))
-        return max(0, size)
+        return max(0, int.from_bytes((yield from self._take(4)), signed=True))
 
     def _short(self) -> Generator[int, bytes, int]:
-        (size,) = struct.unpack(">h", (yield from self._take(2)))
-        return max(0, size)
+        return max(0, int.from_bytes((yield from self._take(2)), signed=True))
 
     def _compact(self) -> Generator[int, bytes, int]:
         return max(0, (yield from self._uvarint()) - 1)
