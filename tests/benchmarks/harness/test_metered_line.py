@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import time
 from collections.abc import AsyncIterator
 
@@ -12,7 +13,10 @@ from benchmarks.harness.produce_frame import produce_frame
 from benchmarks.harness.produce_meter import Counts
 from tests.support.leaks import no_leaks as no_leaks
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [
+    pytest.mark.usefixtures("no_leaks"),
+    pytest.mark.skipif(sys.platform == "win32", reason="select knows sockets alone, and no standard input"),
+]
 
 
 @contextlib.asynccontextmanager
