@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.attacks import attacks
 from benchmarks.broker import broker, connections
-from benchmarks.comparison.commands import compare_main, curves_main, report_main
+from benchmarks.comparison.commands import compare_main, curves_main, lines_main, report_main
 from benchmarks.fleet import fleet
 from benchmarks.outbox import outbox
 from benchmarks.pipelining import in_flight, linger, pipeline, window
@@ -27,6 +27,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "fleet": fleet.main,
     "imports": imports.main,
     "in-flight": in_flight.main,
+    "lines": lines_main,
     "linger": linger.main,
     "memory": memory.main,
     "observability": observability.main,

@@ -5,6 +5,7 @@ python -m benchmarks --json benchmarks/measured/comparison.json
 python -m benchmarks curves --json benchmarks/measured/curves.json
 python -m benchmarks encode --json benchmarks/measured/encode.json
 python -m benchmarks schemas --json benchmarks/measured/schemas.json
+python -m benchmarks lines --json benchmarks/measured/lines.json
 python -m benchmarks linger --json benchmarks/measured/linger.json
 python -m benchmarks spark --json benchmarks/measured/spark.json
 python -m benchmarks audit --json benchmarks/measured/audit.json
@@ -31,6 +32,7 @@ from benchmarks.broker import broker, connections
 from benchmarks.comparison.case import Case
 from benchmarks.comparison.curves import Curves
 from benchmarks.comparison.figures import FIGURES, Figure
+from benchmarks.comparison.lines import Lines
 from benchmarks.comparison.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
 from benchmarks.fleet import fleet
 from benchmarks.harness import results
@@ -179,6 +181,10 @@ def curves(found: Curves) -> list[str]:
     return [*lines, "", f"Medians of {found.report.rounds} rounds; CPU in microseconds a record."]
 
 
+def lines(found: Lines) -> list[str]:
+    return [*environment(found.report), "", *found.tables("####")]
+
+
 class Alone(Protocol):
     """The report of a command without clients side by side."""
 
@@ -198,6 +204,7 @@ class Measured(NamedTuple):
 
     comparison: Report
     along: Curves
+    far: Lines
     encoded: encode.Report
     serialized: schemas.Report
     awaited: linger.Report
@@ -217,6 +224,7 @@ class Measured(NamedTuple):
         return cls(
             Report.from_json(results.read(MEASURED / "comparison.json")),
             Curves.from_json(results.read(MEASURED / "curves.json")),
+            Lines.from_json(results.read(MEASURED / "lines.json")),
             results.read_as(encode.Report, MEASURED / "encode.json"),
             results.read_as(schemas.Report, MEASURED / "schemas.json"),
             results.read_as(linger.Report, MEASURED / "linger.json"),
@@ -244,6 +252,7 @@ class Measured(NamedTuple):
             "stalls": lambda: stalls(comparison),
             "works": lambda: works(comparison),
             "curves": lambda: curves(self.along),
+            "lines": lambda: lines(self.far),
             "encode": lambda: alone(self.encoded),
             "schemas": lambda: alone(self.serialized),
             "linger": lambda: alone(self.awaited),
@@ -266,7 +275,8 @@ class Measured(NamedTuple):
         return SECTION.sub(lambda found: "\n".join([f"{found[1]} -->", *made[found[1]](), ""]), text)
 
     def plots(self) -> dict[Path, str]:
-        return {ROOT / "docs" / "comparison.svg": self.comparison.svg(), ROOT / "docs" / "curves.svg": self.along.svg()}
+        drawn = {"comparison.svg": self.comparison.svg(), "curves.svg": self.along.svg(), "lines.svg": self.far.svg()}
+        return {ROOT / "docs" / name: svg for name, svg in drawn.items()}
 
 
 def main() -> None:

@@ -17,6 +17,9 @@ REFERENCE = "aioproducer"
 PURE = "aioproducer-pure"
 """Runs from the checkout, where nothing is compiled, whatever is installed."""
 
+WINDOW_20 = "aioproducer-window-20"
+"""Takes part where there is a long line alone."""
+
 CLIENTS = {
     REFERENCE: "aioproducer:Aioproducer",
     "aioproducer-unread": "aioproducer:Unread",
@@ -24,6 +27,7 @@ CLIENTS = {
     "aioproducer-table": "aioproducer_bulk:Table",
     "aioproducer-gc": "aioproducer:Tuned",
     "aioproducer-sync": "aioproducer_sync:Sync",
+    WINDOW_20: "aioproducer:Window20",
     PURE: "aioproducer:Pure",
     "aioproducer-compat": "aioproducer_compat:Compat",
     "confluent-kafka": "confluent_kafka:ConfluentKafka",

@@ -20,10 +20,12 @@ from benchmarks.works.works import PACED, STREAM, TASKS, Work
 
 class Aioproducer(PythonClient):
     ways: ClassVar[Iterable[str]] = (STREAM, TASKS, PACED)
+    config: ClassVar[dict[str, Any]] = {}
+    """What it has besides the run's."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
-        config: dict[str, Any] = {"compression_type": run.compression}
+        config: dict[str, Any] = {**self.config, "compression_type": run.compression}
         if run.batch_size:
             config["batch_size"] = run.batch_size
         self.producer = KafkaProducer(
@@ -126,6 +128,17 @@ class Pure(Aioproducer):
         if is_compiled():
             raise Missing("the checkout has compiled modules in it: remove its .so files")
         return super().about()
+
+
+class Window20(Aioproducer):
+    """With a larger window, where the broker announces it (KIP-1269)."""
+
+    ways = (STREAM,)
+    config: ClassVar[dict[str, Any]] = {"max_in_flight_requests_per_connection": 20}
+
+    @classmethod
+    def can(cls, work: Work) -> bool:
+        return super().can(work) and work.round_trip_ms > 0
 
 
 async def _check(deliveries: list[Delivery], failures: Counter[str]) -> None:

@@ -16,12 +16,16 @@ CHUNK: Final = 10_000
 RECORDS_A_PARTITION: Final = 25
 """As many are on their way at least, or a producer with many partitions would wait for small batches."""
 
+CHUNKS_ON_A_LINE: Final = 5
+"""Over a long line more are on their way than ``buffer.memory`` holds of 1,000 B each, so that it is the limit."""
+
 
 class Chunks(Generic[T]):
     """The chunks that are not read yet."""
 
     def __init__(self, run: Run) -> None:
-        self._behind = max(1, RECORDS_A_PARTITION * run.partitions // CHUNK)
+        least = CHUNKS_ON_A_LINE if run.round_trip_ms else 1
+        self._behind = max(least, RECORDS_A_PARTITION * run.partitions // CHUNK)
         self._chunks: deque[list[T]] = deque()
 
     def due_after(self, chunk: list[T]) -> Iterator[list[T]]:

@@ -1,4 +1,4 @@
-"""The commands that measure or show several clients: ``python -m benchmarks``, its ``curves`` and its ``report``.
+"""The commands that measure or show several clients: ``python -m benchmarks``, ``curves``, ``lines`` and ``report``.
 
 Each prints tables. Exit status 0: every run was right; 1: some failed or lost records; 2: wrong usage.
 """
@@ -6,26 +6,33 @@ Each prints tables. Exit status 0: every run was right; 1: some failed or lost r
 from __future__ import annotations
 
 import argparse
+import asyncio
 import importlib.util
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
-from benchmarks.clients import CLIENTS
-from benchmarks.comparison.comparison import compare_or_explain
+from benchmarks.clients import CLIENTS, WINDOW_20
+from benchmarks.comparison.comparison import KAFKA, Stage, compare_or_explain
 from benchmarks.comparison.curves import Curves
+from benchmarks.comparison.far_brokers import WINDOW, carried, far_brokers
+from benchmarks.comparison.lines import Lines
 from benchmarks.comparison.report import Report
 from benchmarks.harness import results
 from benchmarks.harness.arguments import list_of, positive, some_of
 from benchmarks.works.curve_works import AXES
-from benchmarks.works.works import BY_NAME, QUICK_WORKS, WORKS
+from benchmarks.works.line_works import LINE_CLIENTS, LINE_WORKS, PARTITIONS, ROUND_TRIPS_MS, records_over
+from benchmarks.works.run import Description
+from benchmarks.works.works import BY_NAME, QUICK, QUICK_WORKS, WORKS, Work
 
-ROUNDS, CURVE_ROUNDS, QUICK_ROUNDS = 5, 3, 1
+ROUNDS, CURVE_ROUNDS, LINE_ROUNDS, QUICK_ROUNDS = 5, 3, 3, 1
+COMPARED = tuple(name for name in CLIENTS if name != WINDOW_20)
 CURVE_CLIENTS = ("aioproducer", "confluent-kafka")
 
 EPILOG = "Exit status 0: every run was right; 1: some failed or lost records; 2: wrong usage."
 
-Shown = Report | Curves
+Shown = Report | Curves | Lines
 
 
 def compare_main(arguments: Sequence[str], other_commands: Collection[str] = ()) -> int:
@@ -45,6 +52,26 @@ def curves_main(arguments: Sequence[str]) -> int:
     return 1 if report is None else show(Curves(report, axes), plot=options.plot, plain=True)
 
 
+def lines_main(arguments: Sequence[str]) -> int:
+    """Measures how much goes over long lines."""
+    options = parse_lines(arguments)
+    works = [
+        work
+        for work in LINE_WORKS.values()
+        if work.partitions in options.partitions and work.round_trip_ms in options.round_trips_ms
+    ]
+
+    def records(work: Work, client: Description) -> int:
+        fit = records_over(work.round_trip_ms, work.partitions, client.name) // (QUICK if options.quick else 1)
+        return int(options.records or fit)
+
+    title = f"{KAFKA}, behind a slow line; of {WINDOW_20} the embedded broker, which announces windows of {WINDOW}"
+    stage = Stage(title, partial(far_brokers, options.clients), records)
+    carries = {far: asyncio.run(carried(far)) for far in options.round_trips_ms}
+    report = compare_or_explain(options, works, lambda report: keep(Lines(report, carries), options.json), stage)
+    return 1 if report is None else show(Lines(report, carries), plot=options.plot, plain=True)
+
+
 def report_main(arguments: Sequence[str]) -> int:
     """Prints the tables of a file that one of the others has written."""
     parser = argparse.ArgumentParser(
@@ -52,14 +79,14 @@ def report_main(arguments: Sequence[str]) -> int:
         description="Prints the tables of figures that --json has written, also of a run that was interrupted.",
         epilog="Exit status 0: every run was right; 1: some failed, lost records or are missing; 2: wrong usage.",
     )
-    parser.add_argument("file", type=Path, help="what --json of the comparison, or of curves, has written")
+    parser.add_argument("file", type=Path, help="what --json of the comparison, of curves or of lines has written")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures, as SVG, into this file")
     parser.add_argument("--plain", action="store_true", help="Markdown, even on a terminal")
     options = parser.parse_args(arguments)
     try:
         shown = load(options.file)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        parser.error(f"{options.file} has no figures of a comparison or of curves: {error!r}")
+        parser.error(f"{options.file} has no figures of a comparison, of curves or of lines: {error!r}")
     return show(shown, plot=options.plot, plain=options.plain)
 
 
@@ -71,7 +98,8 @@ def parse_compare(arguments: Sequence[str], other_commands: Collection[str] = ()
         epilog=EPILOG
         + (f" Other commands, each with its --help: {', '.join(other_commands)}." if other_commands else ""),
     )
-    _add_options(parser, quick="a tenth of the records, once: two minutes or less, and much noisier", clients=CLIENTS)
+    _add_options(parser, quick="a tenth of the records, once: two minutes or less, and much noisier", clients=COMPARED)
+    _add_cluster(parser)
     parser.add_argument(
         "--works",
         type=some_of(WORKS),
@@ -93,10 +121,37 @@ def parse_curves(arguments: Sequence[str]) -> argparse.Namespace:
         epilog=EPILOG,
     )
     _add_options(parser, quick="a tenth of the records, once", clients=CURVE_CLIENTS, rounds=CURVE_ROUNDS)
+    _add_cluster(parser)
     parser.add_argument(
         "--axes", type=some_of(AXES), default=list(AXES), metavar="NAME[,...]", help=list_of(AXES) + ", all by default"
     )
     return _parse(parser, arguments, CURVE_ROUNDS)
+
+
+def parse_lines(arguments: Sequence[str]) -> argparse.Namespace:
+    """The same for ``lines``."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks lines",
+        description="Measures how much each client sends over lines of some lengths, to one partition and to six.",
+        epilog=EPILOG,
+    )
+    _add_options(
+        parser, quick="a tenth of the records, once", clients=LINE_CLIENTS, rounds=LINE_ROUNDS, known=LINE_CLIENTS
+    )
+    for name, known in (("--round-trips-ms", ROUND_TRIPS_MS), ("--partitions", PARTITIONS)):
+        parser.add_argument(
+            name,
+            type=_some_numbers(known),
+            default=list(known),
+            metavar="N[,...]",
+            help=f"{list_of(map(str, known))}, all by default",
+        )
+    return _parse(parser, arguments, LINE_ROUNDS)
+
+
+def _some_numbers(known: Sequence[int]) -> Callable[[str], list[int]]:
+    names = some_of([str(number) for number in known])
+    return lambda text: [int(name) for name in names(text)]
 
 
 def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str], rounds: int) -> argparse.Namespace:
@@ -106,8 +161,15 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str], rounds: in
     return options
 
 
-def _add_options(parser: argparse.ArgumentParser, *, quick: str, clients: Iterable[str], rounds: int = ROUNDS) -> None:
-    """What ``compare`` takes; ``clients`` is the default, ``quick`` what that means, in words."""
+def _add_options(
+    parser: argparse.ArgumentParser,
+    *,
+    quick: str,
+    clients: Iterable[str],
+    rounds: int = ROUNDS,
+    known: Iterable[str] = COMPARED,
+) -> None:
+    """What ``compare`` takes; ``clients`` is the default of the ``known`` ones, ``quick`` what that means, in words."""
     parser.add_argument(
         "--rounds",
         type=positive,
@@ -118,19 +180,22 @@ def _add_options(parser: argparse.ArgumentParser, *, quick: str, clients: Iterab
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures, as SVG, into this file")
     parser.add_argument(
+        "--clients",
+        type=some_of(known),
+        default=list(clients),
+        metavar="NAME[,...]",
+        help=f"{list_of(known)}; {', '.join(clients)} by default",
+    )
+    parser.add_argument("--records", type=positive, metavar="N", help="records a run, in place of what the work says")
+    parser.add_argument("--no-uvloop", action="store_true", help="asyncio's own event loop, even if uvloop is there")
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--bootstrap-server",
         metavar="HOST:PORT[,...]",
         help="measure against this cluster, in topics made and deleted there, instead of starting Kafka here",
     )
-    parser.add_argument(
-        "--clients",
-        type=some_of(CLIENTS),
-        default=list(clients),
-        metavar="NAME[,...]",
-        help=f"{list_of(CLIENTS)}; {', '.join(clients)} by default",
-    )
-    parser.add_argument("--records", type=positive, metavar="N", help="records a run, in place of what the work says")
-    parser.add_argument("--no-uvloop", action="store_true", help="asyncio's own event loop, even if uvloop is there")
 
 
 def keep(shown: Shown, file: Path | None) -> None:
@@ -142,6 +207,8 @@ def keep(shown: Shown, file: Path | None) -> None:
 def load(file: Path) -> Shown:
     """What such a file holds."""
     found = results.read(file)
+    if "carried" in found:
+        return Lines.from_json(found)
     return Curves.from_json(found) if "axes" in found else Report.from_json(found)
 
 

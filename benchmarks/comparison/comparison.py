@@ -10,10 +10,13 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
+from benchmarks.comparison.broker import Broker, BrokerOf
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.report import Report
 from benchmarks.comparison.runner import Runner
@@ -31,11 +34,25 @@ class NoClients(Exception):
     """None of the clients is installed."""
 
 
+KAFKA = f"Apache Kafka {ApacheKafka().version}, one node on the same machine"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """``brokers`` starts them; ``title`` says which. ``records`` is the number of records of a work for a client."""
+
+    title: str
+    brokers: Callable[[], AbstractAsyncContextManager[BrokerOf]]
+    records: Callable[[Work, Description], int]
+
+
 Kept = Callable[[Report], object]
 """Told after each run what there is so far."""
 
 
-def compare_or_explain(options: Namespace, works: Iterable[Work], kept: Kept) -> Report | None:
+def compare_or_explain(
+    options: Namespace, works: Iterable[Work], kept: Kept, stage: Stage | None = None
+) -> Report | None:
     """Compares as a command: standard error has a line about each run, or the reason why nothing was measured (None).
 
     An interrupted comparison returns what there is.
@@ -48,7 +65,7 @@ def compare_or_explain(options: Namespace, works: Iterable[Work], kept: Kept) ->
         kept(report)
 
     try:
-        return asyncio.run(_until_terminated(compare(options, works, say, keep)))
+        return asyncio.run(_until_terminated(compare(options, works, say, keep, stage or _on_one_broker(options))))
     except (KeyboardInterrupt, asyncio.CancelledError):
         say("Interrupted.")
         return latest
@@ -68,7 +85,11 @@ async def _until_terminated(measuring: Coroutine[Any, Any, Report]) -> Report:
 
 
 async def compare(
-    options: Namespace, works: Iterable[Work], progress: Callable[[str], object], kept: Kept = lambda report: None
+    options: Namespace,
+    works: Iterable[Work],
+    progress: Callable[[str], object],
+    kept: Kept = lambda report: None,
+    stage: Stage | None = None,
 ) -> Report:
     """``options`` are those of the commands; ``progress`` gets a line for every run.
 
@@ -80,19 +101,16 @@ async def compare(
         raise NoClients("; ".join(f"{client.name}: {client.missing}" for client in clients))
     loop = "asyncio" if options.no_uvloop else best_loop()
     cases = [Case(work) for work in works]
-
-    def records(work: Work, client: Description) -> int:
-        return options.records or work.records_of(client.share, quick=options.quick)
-
-    environment, cpu = Environment.now(loop=loop, broker=_broker(options), alone=False), MachineCpu()
+    stage = stage or _on_one_broker(options)
+    environment, cpu = Environment.now(loop=loop, broker=stage.title, alone=False), MachineCpu()
     report = Report(environment, clients, cases, options.rounds)
 
     def ran(case: Case, done: Done) -> None:
         progress(_line(case, done))
         kept(report)
 
-    async with _broker_of(options) as (bootstrap_servers, broker_cpu):
-        runner = Runner(bootstrap_servers, loop, records, ran, broker_cpu)
+    async with stage.brokers() as broker_of:
+        runner = Runner(broker_of, loop, stage.records, ran)
         await runner.run(cases, report.present, options.rounds)
     ended = dataclasses.replace(environment, others=cpu.others(), minutes=(time.monotonic() - began) / 60)
     report = dataclasses.replace(report, environment=ended)
@@ -100,20 +118,26 @@ async def compare(
     return report
 
 
-def _broker(options: Namespace) -> str:
+def _on_one_broker(options: Namespace) -> Stage:
+    def records(work: Work, client: Description) -> int:
+        return options.records or work.records_of(client.share, quick=options.quick)
+
     if options.bootstrap_server is not None:
-        return f"a cluster that was there, {options.bootstrap_server}"
-    return f"Apache Kafka {ApacheKafka().version}, one node on the same machine, started for this"
+        title = f"a cluster that was there, {options.bootstrap_server}"
+    else:
+        title = f"{KAFKA}, started for this"
+    return Stage(title, partial(_one_broker, options.bootstrap_server), records)
 
 
 @contextlib.asynccontextmanager
-async def _broker_of(options: Namespace) -> AsyncIterator[tuple[str, Callable[[], float | None]]]:
-    """Its addresses, and what CPU time it has used so far."""
-    if options.bootstrap_server is not None:
-        yield options.bootstrap_server, lambda: None
+async def _one_broker(bootstrap_server: str | None) -> AsyncIterator[BrokerOf]:
+    if bootstrap_server is not None:
+        broker = Broker(bootstrap_server)
+        yield lambda client: broker
         return
     async with ApacheKafka(performance=True) as kafka:
-        yield kafka.bootstrap_servers, partial(cpu_seconds_of, kafka.pid(1))
+        broker = Broker(kafka.bootstrap_servers, partial(cpu_seconds_of, kafka.pid(1)))
+        yield lambda client: broker
 
 
 def _line(case: Case, done: Done) -> str:

@@ -38,11 +38,17 @@ def _together(measured: Measurement) -> float | None:
     return (client + measured.broker_cpu) * 1e6 if measured.broker_cpu else None
 
 
+def _requests(measured: Measurement) -> float | None:
+    return measured.requests / measured.seconds or None
+
+
 _FIGURES = (
     Figure("speed", "records/s", lambda measured: measured.records / measured.seconds, digits=0),
     Figure("cpu", "CPU µs/record", lambda measured: measured.cpu_seconds / measured.records * 1e6),
     Figure("broker", "broker's CPU µs/record", lambda measured: measured.broker_cpu * 1e6 or None),
     Figure("together", "client's and broker's CPU µs/record", _together),
+    Figure("requests", "requests/s", _requests, digits=0),
+    Figure("batch", "KiB a batch", lambda measured: measured.batch_bytes / 1024 or None, digits=0),
     Figure("rss", "peak RSS MiB", lambda measured: measured.peak_rss / 2**20, digits=0),
     Figure("p50", "ack p50 ms", _latency("p50"), digits=3),
     Figure("p99", "ack p99 ms", _latency("p99"), digits=3),

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 from aioproducer.errors import KafkaError
+from benchmarks.comparison.broker import Broker, BrokerOf
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.figures import FIGURES
 from benchmarks.comparison.worker import WorkerFailed, measure
 from benchmarks.harness.topics import Topics, fresh_topics
 from benchmarks.works.payload import write_payload
-from benchmarks.works.run import Description, Run
+from benchmarks.works.run import Description, Measurement, Run
 from benchmarks.works.works import PACED, Work
 
 WARM_UP_SHARE = 10
@@ -35,27 +36,27 @@ PACE_MAKER, PACED_BY = "confluent-kafka", "stream-100"
 class Runner:
     """``records`` is the number of records of a work for a client; ``progress(case, done)`` is called after each run.
 
-    ``broker_cpu()`` is the CPU time that the broker has used so far, in seconds; None if unknown.
+    ``broker_of`` names the broker of each client: of all the same one, unless they need different ones.
     """
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        broker_of: BrokerOf,
         loop: str,
         records: Callable[[Work, Description], int],
         progress: Callable[[Case, Done], object],
-        broker_cpu: Callable[[], float | None] = lambda: None,
     ) -> None:
-        self._bootstrap_servers = bootstrap_servers
+        self._broker_of = broker_of
         self._loop = loop
         self._records = records
         self._progress = progress
-        self._broker_cpu = broker_cpu
 
     async def run(self, cases: Sequence[Case], clients: Sequence[Description], rounds: int) -> None:
         """Adds every run to its case."""
         for number, case in enumerate(cases):
             able = [client for client in clients if case.work.name in client.works]
+            if not able:
+                continue
             rate = 0.0
             if case.work.way == PACED and not (rate := _half_speed(cases)):
                 case.skipped.append(f"there is no pace: {PACED_BY} was not done by {PACE_MAKER}")
@@ -64,7 +65,7 @@ class Runner:
             turns += [(client, round_number) for round_number in range(1, rounds + 1) for client in able]
             with _payload(case.work) as payload:
                 try:
-                    async with self._topics_of(case.work) as topics:
+                    async with self._topics_of(case.work, self._broker_of(able[0].name)) as topics:
                         for client, round_number in turns:
                             done = await self._turn(case, client, round_number, payload, rate, topics)
                             if round_number:
@@ -75,28 +76,28 @@ class Runner:
                     self._progress(case, case.done[-1])
 
     @contextlib.asynccontextmanager
-    async def _topics_of(self, work: Work) -> AsyncIterator[Topics | None]:
+    async def _topics_of(self, work: Work, broker: Broker) -> AsyncIterator[Topics | None]:
         """Topics for all runs, where it takes long to make them."""
         if not _many(work):
             yield None
             return
-        async with fresh_topics(self._bootstrap_servers, work.partitions, work.topics) as topics:
+        async with fresh_topics(broker.bootstrap_servers, work.partitions, work.topics) as topics:
             yield topics
 
     async def _turn(
         self, case: Case, client: Description, round_number: int, payload: Path, rate: float, shared: Topics | None
     ) -> Done:
-        work = case.work
+        work, broker = case.work, self._broker_of(client.name)
         records = self._records(work, client)
         async with contextlib.AsyncExitStack() as stack:
             topics = shared
             if topics is None:
-                fresh = fresh_topics(self._bootstrap_servers, work.partitions, work.topics)
+                fresh = fresh_topics(broker.bootstrap_servers, work.partitions, work.topics)
                 topics = await stack.enter_async_context(fresh)
             run = Run(
                 client=client.name,
                 work=work.name,
-                bootstrap_servers=self._bootstrap_servers,
+                bootstrap_servers=broker.bootstrap_servers,
                 topic=topics.name,
                 payload=str(payload),
                 records=records,
@@ -111,17 +112,35 @@ class Runner:
                 rate=rate,
                 topics=work.topics,
                 partitions=work.partitions,
+                round_trip_ms=work.round_trip_ms,
             )
-            before, cpu_before = 0 if shared is None else await shared.records(), self._broker_cpu()
+            before, cpu_before = 0 if shared is None else await shared.records(), broker.cpu()
             try:
-                measurement = await measure(run, timeout=RUN_TIMEOUT)
+                measurement = await _measure(run, work, broker)
             except WorkerFailed as error:
                 return Done(client.name, round_number, None, str(error))
-            cpu, expected = self._broker_cpu(), run.records + run.warm_up
+            cpu, expected = broker.cpu(), run.records + run.warm_up
             if cpu is not None and cpu_before is not None:
                 measurement = dataclasses.replace(measurement, broker_cpu=(cpu - cpu_before) / expected)
             found = await topics.records() - before
         return Done(client.name, round_number, measurement, _problem(measurement.failures, found, expected))
+
+
+async def _measure(run: Run, work: Work, broker: Broker) -> Measurement:
+    """Over the broker's line, if it has one: then with the count of what went over it after the warm-up."""
+    line = broker.line
+    if line is None:
+        return await measure(run, timeout=RUN_TIMEOUT)
+    await line.set_round_trip(work.round_trip_ms, uncounted=run.warm_up * work.record_size)
+    try:
+        measurement = await measure(run, timeout=RUN_TIMEOUT)
+    finally:
+        sent = await line.set_round_trip(0)
+    return dataclasses.replace(
+        measurement,
+        requests=sent.requests,
+        batch_bytes=sent.batch_bytes / max(1, sent.batches),
+    )
 
 
 def _many(work: Work) -> bool:

@@ -18,6 +18,7 @@ from benchmarks.clients.client import Missing
 from benchmarks.harness.processes import python_command
 from benchmarks.harness.runtime import loop_factory
 from benchmarks.works.curve_works import CURVE_WORKS
+from benchmarks.works.line_works import LINE_WORKS
 from benchmarks.works.run import Description, Measurement, Run
 from benchmarks.works.works import WORKS
 
@@ -80,6 +81,6 @@ def _description(name: str) -> Description:
         about = client.about()
     except (ImportError, Missing) as error:
         return Description(name, missing=str(error))
-    every = (*WORKS.values(), *CURVE_WORKS.values())
+    every = (*WORKS.values(), *CURVE_WORKS.values(), *LINE_WORKS.values())
     works = [work.name for work in every if client.can(work) and (not work.clients or name in work.clients)]
     return Description(name, about, works, client.idempotent, client.share)

@@ -13,5 +13,7 @@ heartbeat.py          for how long the event loop stood still
 processes.py          parts of the benchmarks in processes of their own
 topics.py             topics for one run, and how many records are in them
 discarding_broker.py  a broker that keeps nothing
+metered_line.py       a line that delays every byte, and counts requests
+produce_meter.py      the count
 produce_frame.py      a Produce request as bytes
 """

@@ -30,6 +30,7 @@ class Run:
     rate: float = 0.0
     topics: int = 1
     partitions: int = 6
+    round_trip_ms: int = 0
 
     def topic_names(self) -> list[str]:
         """``topic``, or where there are several, as many names that begin with it."""
@@ -43,7 +44,8 @@ class Measurement:
     ``latency``, ``stall`` and ``computing`` are in seconds, by quantile (``p50``, ``p99``, ``p99.9``, ``max``), and
     empty where they were not measured: from a record's hand-over to its acknowledgement, how late the event loop ran,
     and for how much of that its thread had a CPU.
-    ``broker_cpu`` is in seconds a record, the warm-up's counted in; 0 if unknown.
+    ``broker_cpu`` is in seconds a record, the warm-up's counted in; 0 if unknown. ``requests`` are Produce requests,
+    ``batch_bytes`` is the size of the mean batch on the wire; 0 if they were not counted.
     """
 
     records: int
@@ -55,6 +57,8 @@ class Measurement:
     stall: dict[str, float] = field(default_factory=dict)
     computing: dict[str, float] = field(default_factory=dict)
     broker_cpu: float = 0.0
+    requests: int = 0
+    batch_bytes: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class Work:
     partitions: int = 6
     """Of each topic."""
     topics: int = 1
+    round_trip_ms: int = 0
+    """Of the line to the broker; 0 for none."""
     clients: Sequence[str] = ()
     """Only these take part; without any, all that can."""
 

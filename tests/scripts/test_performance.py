@@ -33,6 +33,7 @@ from benchmarks.stress import imports
 from benchmarks.works.curve_works import AXES
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import WORKS
+from tests.benchmarks.comparison.reports import some_lines
 from tests.benchmarks.environments import ENVIRONMENT
 from tests.benchmarks.fleet.points import point
 
@@ -91,8 +92,9 @@ def measured(script: ModuleType) -> Any:
     )
     relayed = outbox.Report(ENVIRONMENT, 1000, 500, 10, 100, [outbox.Turn(RELAY, 1, 90_000.0, 5.0, 20.0, 5000, 0)])
     return script.Measured(
-        *(a_report(), the_curves(), encoded, serialized, awaited, sunk, audited, served, embedded, connected),
-        *(attacks.Report(ENVIRONMENT, 4, [attack]), in_units, relayed, fleet.Report(ENVIRONMENT, [point()])),
+        *(a_report(), the_curves(), some_lines(), encoded, serialized, awaited, sunk, audited, served),
+        *(embedded, connected, attacks.Report(ENVIRONMENT, 4, [attack]), in_units, relayed),
+        fleet.Report(ENVIRONMENT, [point()]),
         imports.Report(ENVIRONMENT, 1, [imports.Run("aioproducer", 1, 50.0, 10.0, 400)]),
     )
 
@@ -144,6 +146,8 @@ def test_figures_by_client(script: ModuleType) -> None:
 def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleType) -> None:
     made = measured(script).sections()
     assert "| a table, 100 B | 50 | 20.0 | 2,200 |" in made["encode"]()
+    assert "#### one partition" in made["lines"]()
+    assert "| 50 ms | 40.0 | 10.0 | 120 |" in made["lines"]()
     assert "| Avro, a dict | 1.50 | 1.75 (+0.25) |  |" in made["schemas"]()
     assert "| 1 task | none | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 |" in made["linger"]()
     assert f"| {next(iter(SINKS))} | 500 | 1.00 | 1.00 | 1000.00 |" in made["spark"]()

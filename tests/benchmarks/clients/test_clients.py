@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from benchmarks.clients import CLIENTS
-from benchmarks.comparison.commands import parse_compare
+from benchmarks.comparison.commands import COMPARED, parse_compare
 from benchmarks.comparison.comparison import compare
 from benchmarks.comparison.worker import describe
 from benchmarks.works.curve_works import CURVE_WORKS
@@ -17,7 +16,7 @@ DIFFERENT = ("stream-100", "keyed", "zstd", "tasks-100", "single", "paced", "top
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("name", COMPARED)
 async def test_a_client_does_its_works(name: str) -> None:
     client = await describe(name)
     if client.missing:

@@ -9,25 +9,27 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.clients import CLIENTS
+from benchmarks.clients import CLIENTS, WINDOW_20
 from benchmarks.comparison import comparison
 from benchmarks.comparison.case import Case, Done
-from benchmarks.comparison.commands import keep, load, parse_compare, parse_curves
-from benchmarks.comparison.comparison import Kept
+from benchmarks.comparison.commands import keep, load, parse_compare, parse_curves, parse_lines
+from benchmarks.comparison.comparison import Kept, Stage
 from benchmarks.comparison.curves import Curves
+from benchmarks.comparison.lines import Lines
 from benchmarks.comparison.report import Report
 from benchmarks.harness import results
 from benchmarks.works.curve_works import AXES
+from benchmarks.works.line_works import LINE_CLIENTS
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import WORKS
-from tests.benchmarks.comparison.reports import a_report, measured
+from tests.benchmarks.comparison.reports import a_report, measured, some_lines
 from tests.benchmarks.environments import ENVIRONMENT
 
 
 def test_defaults() -> None:
     options = parse_compare([])
     assert options.rounds == 5
-    assert options.clients == list(CLIENTS)
+    assert options.clients == [name for name in CLIENTS if name != WINDOW_20]
     assert options.works == [name for name in WORKS if name != "partitions-10000"]
     assert options.bootstrap_server is None
     assert not options.quick
@@ -62,7 +64,7 @@ def test_nonsense_is_refused(arguments: list[str], capsys: pytest.CaptureFixture
 def test_exit_status_and_json_file(
     problem: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def compared(options: object, works: object, progress: object, kept: Kept) -> Report:
+    async def compared(options: object, works: object, progress: object, kept: Kept, stage: Stage) -> Report:
         report = a_report(measured("ours", 1, 0.5, problem=problem))
         kept(report)
         return report
@@ -86,6 +88,17 @@ def test_arguments_of_curves(capsys: pytest.CaptureFixture[str]) -> None:
     assert "'pigeons' is none of record-size" in capsys.readouterr().err
 
 
+def test_arguments_of_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    options = parse_lines(["--round-trips-ms", "1,150", "--partitions=6"])
+    assert (options.round_trips_ms, options.partitions, options.rounds) == ([1, 150], [6], 3)
+    assert options.clients == list(LINE_CLIENTS)
+    for nonsense in (["--round-trips-ms=2"], ["--partitions=1,x"], ["--clients=aiokafka"]):
+        with pytest.raises(SystemExit) as exit_:
+            parse_lines(nonsense)
+        assert exit_.value.code == 2
+        assert "is none of" in capsys.readouterr().err
+
+
 def mixed_report() -> Report:
     """One run is right, one is not, one broke; a client and a work are left out."""
     done = [
@@ -104,8 +117,8 @@ def the_curves() -> Curves:
     return Curves(Report(ENVIRONMENT, [Description("ours", "1", [case.work.name for case in cases])], cases, 1), [axis])
 
 
-@pytest.mark.parametrize("shown", [mixed_report(), the_curves()], ids=["comparison", "curves"])
-def test_the_tables_can_be_made_anew_from_the_file(shown: Report | Curves, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shown", [mixed_report(), the_curves(), some_lines()], ids=["comparison", "curves", "lines"])
+def test_the_tables_can_be_made_anew_from_the_file(shown: Report | Curves | Lines, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     keep(shown, file)
     again = load(file)

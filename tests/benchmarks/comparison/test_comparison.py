@@ -13,7 +13,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from benchmarks.__main__ import main
 from benchmarks.comparison import comparison
-from benchmarks.comparison.comparison import Kept, NoClients
+from benchmarks.comparison.comparison import Kept, NoClients, Stage
 from benchmarks.comparison.report import Report
 from benchmarks.harness import results
 from benchmarks.harness.environment import Environment
@@ -22,7 +22,7 @@ from tests.benchmarks.comparison.reports import a_report, measured
 
 
 def test_nothing_to_measure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    async def compared(options: object, works: object, progress: object, kept: Kept) -> Report:
+    async def compared(options: object, works: object, progress: object, kept: Kept, stage: Stage) -> Report:
         raise NoClients("gone: not there")
 
     monkeypatch.setattr(comparison, "compare", compared)
@@ -40,7 +40,7 @@ def test_an_interrupted_run_is_not_lost(
 ) -> None:
     file = tmp_path / "figures.json"
 
-    async def compared(options: object, works: object, progress: object, kept: Kept) -> Report:
+    async def compared(options: object, works: object, progress: object, kept: Kept, stage: Stage) -> Report:
         kept(
             dataclasses.replace(
                 a_report(measured("ours", 1, 0.5)), environment=Environment.now(loop="asyncio", broker="")

@@ -3,17 +3,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from aioproducer.errors import KafkaError
 from benchmarks.comparison import runner as runner_module
+from benchmarks.comparison.broker import Broker
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.report import Report
 from benchmarks.comparison.runner import Runner
 from benchmarks.comparison.worker import WorkerFailed
+from benchmarks.harness.produce_meter import Counts
 from benchmarks.harness.statistics import Spread
 from benchmarks.works.curve_works import CURVE_WORKS
+from benchmarks.works.line_works import LINE_WORKS
 from benchmarks.works.run import Description, Measurement, Run
 from benchmarks.works.works import WORKS
 from tests.benchmarks.comparison.reports import CLIENTS_THERE, a_case
@@ -55,8 +59,11 @@ class Stage:
         return answer
 
 
-def a_runner(progress=lambda case, done: None) -> Runner:
-    return Runner("localhost:1", "asyncio", lambda work, client: 1000 // client.share, progress)
+BROKER = Broker("localhost:1")
+
+
+def a_runner(progress=lambda case, done: None, broker: Broker = BROKER) -> Runner:
+    return Runner(lambda client: broker, "asyncio", lambda work, client: 1000 // client.share, progress)
 
 
 async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +92,7 @@ async def test_the_brokers_cpu_time_is_shared_out_among_all_records(monkeypatch:
     Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1)}, found={"ours": 1100})
     used = iter(range(0, 1000, 11))
     case = a_case()
-    runner = Runner("localhost:1", "asyncio", lambda work, client: 1000, lambda case, done: None, lambda: next(used))
-    await runner.run([case], CLIENTS_THERE[:1], 1)
+    await a_runner(broker=Broker("localhost:1", lambda: next(used))).run([case], CLIENTS_THERE[:1], 1)
     assert case.summary("ours")[0].figures["broker"] == Spread(10_000, 10_000, 10_000)
 
 
@@ -123,6 +129,37 @@ async def test_without_a_pace_paced_work_is_left_out_and_said(monkeypatch: pytes
     assert not paced.done
     report = Report(ENVIRONMENT, CLIENTS_THERE, [paced], 1)
     assert "- Left out: paced: there is no pace: stream-100 was not done by confluent-kafka" in report.markdown()
+
+
+class ALine:
+    """Has carried something whenever its length changes."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[float, int]] = []
+
+    async def set_round_trip(self, milliseconds: float, *, uncounted: int = 0) -> Counts:
+        self.told.append((milliseconds, uncounted))
+        return Counts(requests=7, batches=4, batch_bytes=4000)
+
+
+async def test_a_line_is_long_only_while_a_client_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    Stage(monkeypatch, {"ours": Measurement(1000, 2.0, 1, 1)}, found={"ours": 1100})
+    line: Any = ALine()
+    case = Case(LINE_WORKS["line-1-50ms"])
+    client = Description("ours", "1.0", [case.work.name])
+    await a_runner(broker=Broker("localhost:1", line=line)).run([case], [client], 1)
+    assert line.told == [(50, 100_000), (0, 0)] * 2
+    figures = case.summary("ours")[0].figures
+    assert figures["requests"].median == 3.5
+    assert figures["batch"].median * 1024 == 1000
+
+
+async def test_clients_may_have_brokers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Measurement(1000, 1, 1, 1)
+    stage = Stage(monkeypatch, {"ours": answer, "theirs": answer}, found={"ours": 1100, "theirs": 1100})
+    runner = Runner(lambda client: Broker(f"{client}:1"), "asyncio", lambda work, client: 1000, lambda case, done: None)
+    await runner.run([a_case()], CLIENTS_THERE[:2], 1)
+    assert {run.client: run.bootstrap_servers for run in stage.runs} == {"ours": "ours:1", "theirs": "theirs:1"}
 
 
 @pytest.mark.parametrize(

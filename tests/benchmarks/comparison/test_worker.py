@@ -9,13 +9,14 @@ import pytest
 from benchmarks.clients import CLIENTS
 from benchmarks.comparison.worker import WorkerFailed, describe, main, measure
 from benchmarks.works.curve_works import CURVE_WORKS
+from benchmarks.works.line_works import LINE_WORKS
 from benchmarks.works.run import Run
 from benchmarks.works.works import WORKS
 
 
 async def test_clients_describe_themselves() -> None:
     ours = await describe("aioproducer")
-    assert ours.works == [*WORKS, *CURVE_WORKS]
+    assert ours.works == [*WORKS, *CURVE_WORKS, *LINE_WORKS]
     assert ours.share == 1
     assert ours.about.endswith(("compiled", "interpreted"))
     assert ours.idempotent
