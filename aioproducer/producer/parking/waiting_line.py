@@ -27,6 +27,9 @@ class WaitingLine:
     def __len__(self) -> int:
         return len(self.records)
 
+    def occupied(self) -> bool:
+        return len(self.records) > 0
+
     def __contains__(self, record: object) -> bool:
         return isinstance(record, ParkedRecord) and self.records.get(record.number) is record
 
