@@ -36,6 +36,7 @@ from setuptools.errors import SetupError
 
 COMPILED_MODULES = [
     "aioproducer/broker/log/record_walk.py",
+    "aioproducer/compat/aiokafka/aiokafka_metadata.py",
     "aioproducer/compat/aiokafka/batch_builder.py",
     "aioproducer/timing/log_interval.py",
     "aioproducer/timing/loop_clock.py",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.types import TimestampType
+
+# Looking an enum member up is slow.
+_CREATE_TIME: Final = TimestampType.CREATE_TIME
+_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
 
 
 @final
@@ -58,7 +62,7 @@ class RecordMetadata:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        return TimestampType.LOG_APPEND_TIME if self._log_append_time else TimestampType.CREATE_TIME
+        return _LOG_APPEND_TIME if self._log_append_time else _CREATE_TIME
 
     @property
     def serialized_key_size(self) -> int:

@@ -236,7 +236,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
         config, accumulator, lot, sender, transactions, hooks, metrics, failures, check_place=inputs.check_place
     )
     lane = SerializerLane(lot, hooks, admission.serialized)
-    hooks.bind(loop, lambda: len(lot.serializing) > 0)
+    hooks.bind(loop, lot.serializing.occupied)
     entry = RecordEntry(loop, accumulator, lot, admission)
     units: Units | None = None
     if transactions is not None:

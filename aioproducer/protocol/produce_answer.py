@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.protocol.big_endian import int16_at, int32_at, int64_at
 from aioproducer.protocol.framing import decode_response
@@ -27,6 +27,9 @@ NEWEST: Final = 14
 _LARGEST: Final = 127
 """The largest varint of one byte."""
 
+_LARGEST_COUNT: Final = 0x3FFF
+"""The largest varint of two bytes: a request has fewer batches (``MOST_BATCHES``)."""
+
 _HEADER: Final = 5
 """Bytes of a response's header: correlation id, tags."""
 
@@ -36,6 +39,7 @@ its record errors, its error message and its tags."""
 
 
 @final
+@mypyc_attr(acyclic=True)
 class PartitionAnswer:
     """What became of one partition's batch (``PartitionProduceResponse``)."""
 
@@ -80,9 +84,11 @@ def _read_plain(frame: bytes, version: i64) -> ProduceAnswer | None:
     if end < pos or frame[_HEADER - 1] != 0:
         return None
     answer = ProduceAnswer()
-    topics: i64 = frame[_HEADER]
-    if topics < 1 or topics > _LARGEST:
+    topics = _count_at(frame, _HEADER)
+    if topics < 1:
         return None
+    if topics > _LARGEST:
+        pos += 1
     while topics > 1:
         topics -= 1
         start = pos
@@ -99,9 +105,9 @@ def _read_plain(frame: bytes, version: i64) -> ProduceAnswer | None:
         topic = frame[start:pos]
         if version < FIRST_WITH_TOPIC_IDS and not topic.isascii():
             return None
-        partitions: i64 = frame[pos]
-        pos += 1
-        if partitions < 1 or partitions > _LARGEST or pos + (partitions - 1) * _PARTITION >= end:
+        partitions = _count_at(frame, pos)
+        pos += 1 if partitions <= _LARGEST else 2
+        if partitions < 1 or pos + (partitions - 1) * _PARTITION >= end:
             return None
         while partitions > 1:
             partitions -= 1
@@ -125,6 +131,17 @@ def _read_plain(frame: bytes, version: i64) -> ProduceAnswer | None:
         return None
     answer.throttle_time_ms = int32_at(frame, end)
     return answer
+
+
+def _count_at(frame: bytes, pos: i64) -> i64:
+    """A count there, one larger as on the wire, of one byte up to ``_LARGEST`` or else of two; -1 for any other."""
+    count: i64 = frame[pos]
+    if count > _LARGEST:
+        high: i64 = frame[pos + 1]
+        count = count & _LARGEST | high << 7
+        if count <= _LARGEST or count > _LARGEST_COUNT:
+            return -1
+    return count
 
 
 def _read_any(frame: bytes, version: i64) -> ProduceAnswer:

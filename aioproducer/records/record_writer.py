@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from mypy_extensions import i16, i32, i64, u8
+from mypy_extensions import i16, i32, i64, mypyc_attr, u8
 
 if TYPE_CHECKING:
     # No import at run time: compiled code reaches BytesWriter through librt's C interface, and interpreted code never
@@ -135,6 +135,7 @@ def _write_bytes(writer: BytesWriter, data: bytes | None) -> None:
 
 
 @final
+@mypyc_attr(acyclic=True)
 class RecordWriter:
     """The records of one batch, without the batch's header."""
 

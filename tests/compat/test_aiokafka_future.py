@@ -10,7 +10,7 @@ import pytest
 
 from aioproducer import Delivery
 from aioproducer.compat.aiokafka import errors
-from aioproducer.compat.aiokafka.future import Ending, RecordFuture
+from aioproducer.compat.aiokafka.future import READS_A_TURN, Ending, RecordFuture, reading_turns
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from tests.producer.simulations.standing_loop import succeed
@@ -23,7 +23,11 @@ Use = Callable[[RecordFuture], Awaitable[Any]]
 def sent() -> Sent:
     loop = asyncio.get_running_loop()
     result = ProduceResult(loop, "orders", 3)
-    return result, RecordFuture(Delivery(result, 5), Ending(loop, lambda metadata: metadata.offset))
+    return result, RecordFuture(Delivery(result, 5), ending(loop))
+
+
+def ending(loop: asyncio.AbstractEventLoop) -> Ending:
+    return Ending(loop, lambda metadata: metadata.offset, reading_turns())
 
 
 def fail(result: ProduceResult) -> None:
@@ -131,10 +135,50 @@ async def test_a_callback_may_be_taken_back() -> None:
 
 async def test_the_first_end_of_a_result_is_final() -> None:
     result, one = sent()
-    other = RecordFuture(Delivery(result, 6), Ending(one.get_loop(), lambda metadata: metadata.offset))
+    other = RecordFuture(Delivery(result, 6), ending(one.get_loop()))
     one.set_result(7)
     other.set_exception(LookupError("mine"))
     succeed(result)
     assert one.result() == 7
     with pytest.raises(LookupError, match="mine"):
         await other
+
+
+async def test_a_task_that_reads_many_results_in_a_row_gives_the_others_turns() -> None:
+    loop = asyncio.get_running_loop()
+    result, common = ProduceResult(loop, "orders", 3), ending(loop)
+    succeed(result, 3 * READS_A_TURN)
+    futures = [RecordFuture(Delivery(result, index), common) for index in range(3 * READS_A_TURN)]
+    read: list[Any] = []
+    others: list[int] = []
+
+    async def read_all() -> None:
+        for future in futures:
+            offset: Any = await future
+            read.append(offset)
+
+    async def other() -> None:
+        while not reading.done():
+            others.append(len(read))
+            await asyncio.sleep(0)
+
+    reading = asyncio.create_task(read_all())
+    await asyncio.sleep(0)
+    await other()
+    assert others == [READS_A_TURN - 1, 2 * READS_A_TURN - 1, 3 * READS_A_TURN - 1]
+    assert read == [future.result() for future in futures]
+
+
+async def test_a_reader_cancelled_in_such_a_turn_leaves_the_result() -> None:
+    result, _ = sent()
+    succeed(result, 6)
+    future: Any = RecordFuture(
+        Delivery(result, 5), ending(asyncio.get_running_loop())._replace(turn_is_due=lambda: True)
+    )
+    reading = asyncio.ensure_future(by_await(future))
+    await asyncio.sleep(0)
+    assert reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert not future.cancelled()
+    assert await future == future.result()

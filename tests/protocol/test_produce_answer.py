@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.errors import SchemaException
+from aioproducer.producer.scheduling.drain import MOST_BATCHES
 from aioproducer.protocol.codec import decode, decode_prefix
 from aioproducer.protocol.framing import encode_response
 from aioproducer.protocol.headers import ResponseHeader
@@ -60,13 +61,14 @@ PARTITIONS = PLAIN_PARTITIONS | st.builds(
     current_leader=st.just(LeaderIdAndEpoch()) | st.just(LeaderIdAndEpoch(3, 4)),
     producer_state_batches_to_retain=st.just(5) | st.just(9),
 )
+MANY = st.builds(lambda one, count: [one] * count, PLAIN_PARTITIONS, st.sampled_from((126, 127, 200)))
+"""Around the most whose count is one byte."""
+TOPICS = tagged(st.builds(TopicProduceResponse, NAMES, st.uuids(), st.lists(tagged(PARTITIONS), max_size=3) | MANY))
+EMPTY_TOPICS = st.builds(lambda count: [TopicProduceResponse("t", UUID(int=9))] * count, st.sampled_from((126, 127)))
 RESPONSES = tagged(
     st.builds(
         ProduceResponse,
-        st.lists(
-            tagged(st.builds(TopicProduceResponse, NAMES, st.uuids(), st.lists(tagged(PARTITIONS), max_size=3))),
-            max_size=3,
-        ),
+        st.lists(TOPICS, max_size=3) | EMPTY_TOPICS,
         INT32,
         st.just([]) | st.just([NodeEndpoint(1, "h", 9092, None)]),
     )
@@ -175,6 +177,24 @@ def test_the_common_answer_is_read_without_codec(version: int) -> None:
         read_answer(frame[:-1], version)
     with pytest.raises(SchemaException):
         read_answer(frame + b"\0", version)
+
+
+@pytest.mark.parametrize("count", [126, 127, 2 * MOST_BATCHES])
+def test_an_answer_about_many_batches_is_read_without_codec(count: int) -> None:
+    partitions = [PartitionProduceResponse(index, 0, 42, -1, 0) for index in range(count)]
+    alone = [TopicProduceResponse("", UUID(int=number), partitions[:1]) for number in range(count)]
+    for topics in ([TopicProduceResponse("", UUID(int=9), partitions)], alone):
+        frame = framed(ProduceResponse(topics, 3), 13)
+        read = _read_plain(frame, 13)
+        assert read is not None
+        assert same(read, by_codec(13, frame), 13)
+
+
+def test_a_count_that_is_written_too_long_is_left_to_codec() -> None:
+    frame = framed(ProduceResponse([TopicProduceResponse("", UUID(int=9), [PartitionProduceResponse(5)])]), 13)
+    assert frame[5] == 2
+    longer = frame[:5] + b"\x82\x00" + frame[6:]
+    assert _read_plain(longer, 13) is None
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ still works, and its consumer accepts what the producer returns. ``docs/migratin
     partitions.py          which partition a record goes to
     client.py              as much of aiokafka's client as instrumentation reads
     structs.py             aiokafka's tuples
+    aiokafka_metadata.py   the metadata of a record as such a tuple
     aiokafka_module.py     aiokafka's own modules, if it is installed
     installing.py          replaces aiokafka's producer
     instrumentation.py     carries over what has wrapped its methods by then

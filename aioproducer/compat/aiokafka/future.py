@@ -6,12 +6,16 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextvars import Context
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import cycle, repeat
+from typing import Any, Final, NamedTuple
 
 from aioproducer import Delivery
 from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.structs import RecordMetadata
+
+READS_A_TURN: Final = 500
+"""So many results are read in half a millisecond."""
 
 
 class Ending(NamedTuple):
@@ -20,6 +24,17 @@ class Ending(NamedTuple):
     loop: asyncio.AbstractEventLoop
     result_of: Callable[[OwnMetadata], Any]
     """Turns a delivery's metadata into the future's result."""
+    turn_is_due: Callable[[], bool]
+    """Called when a future that is done is awaited: whether the loop gets a turn first."""
+
+
+def reading_turns() -> Callable[[], bool]:
+    """True at every READS_A_TURN-th call.
+
+    Awaiting a future that is done does not suspend, so a task that reads thousands, one after the other, would hold
+    the loop until the last.
+    """
+    return cycle((*repeat(False, READS_A_TURN - 1), True)).__next__
 
 
 def settle(future: asyncio.Future[Any], delivery: Delivery, result_of: Callable[[OwnMetadata], Any]) -> None:
@@ -73,7 +88,10 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         if delivery is None or not delivery.done() or delivery.outcome is not None:
             self._begin()
             return (yield from super().__await__())
-        metadata: RecordMetadata = self._ending.result_of(delivery.result())
+        ending = self._ending
+        if ending.turn_is_due():
+            yield
+        metadata: RecordMetadata = ending.result_of(delivery.result())
         return metadata
 
     __iter__ = __await__

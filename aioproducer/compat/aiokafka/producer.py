@@ -17,6 +17,7 @@ from aioproducer import Delivery, KafkaError, KafkaProducer
 from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.admin import KafkaAdmin
 from aioproducer.compat.aiokafka import errors
+from aioproducer.compat.aiokafka.aiokafka_metadata import as_aiokafkas
 from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer, as_pairs
 from aioproducer.compat.aiokafka.client import UNKNOWN_TOPIC, Client
 from aioproducer.compat.aiokafka.configs import (
@@ -28,9 +29,9 @@ from aioproducer.compat.aiokafka.configs import (
     security_configs,
 )
 from aioproducer.compat.aiokafka.error_translation import ErrorTranslation
-from aioproducer.compat.aiokafka.future import Ending, RecordFuture, settle
+from aioproducer.compat.aiokafka.future import Ending, RecordFuture, reading_turns, settle
 from aioproducer.compat.aiokafka.partitions import Partitioner, available, partition_of
-from aioproducer.compat.aiokafka.structs import RecordMetadata, as_aiokafkas
+from aioproducer.compat.aiokafka.structs import RecordMetadata
 from aioproducer.compat.aiokafka.transactions import Transactions
 from aioproducer.configs.client_config import ClientConfig
 from aioproducer.types import Headers
@@ -180,7 +181,7 @@ class AIOKafkaProducer:
                 except BaseException:
                     await self._producer.close(0)
                     raise
-        self._ending = Ending(asyncio.get_running_loop(), self._result_of)
+        self._ending = Ending(asyncio.get_running_loop(), self._result_of, reading_turns())
         self._started = True
 
     async def _find_cluster(self) -> None:

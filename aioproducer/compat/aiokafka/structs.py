@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from aioproducer import RecordMetadata as OwnMetadata
-from aioproducer import TimestampType
 from aioproducer.compat.aiokafka.aiokafka_module import aiokafka_module
 
 
@@ -35,16 +33,3 @@ class RecordMetadata(NamedTuple):
 if not TYPE_CHECKING and (_aiokafka_structs := aiokafka_module("structs")) is not None:
     TopicPartition = _aiokafka_structs.TopicPartition
     RecordMetadata = _aiokafka_structs.RecordMetadata
-
-
-# Faster than calling the NamedTuple, which adds a Python call: that call took a third of a future's cost.
-_new: Final = tuple.__new__
-_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
-
-
-def as_aiokafkas(metadata: OwnMetadata) -> RecordMetadata:
-    """This package's metadata as aiokafka's."""
-    topic, partition = metadata.topic, metadata.partition
-    stamped = 1 if metadata.timestamp_type is _LOG_APPEND_TIME else 0
-    where = _new(TopicPartition, (topic, partition))
-    return _new(RecordMetadata, (topic, partition, where, metadata.offset, metadata.timestamp_ms, stamped, None))

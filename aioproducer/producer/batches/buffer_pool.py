@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.delivery.record_sizes import RecordSizes
@@ -21,6 +21,7 @@ SPARE_BYTES: Final = 2 * 1024 * 1024
 
 
 @final
+@mypyc_attr(acyclic=True)
 class BatchBuffer:
     """A batch's buffers: its records, and the sizes that their metadata will need."""
 

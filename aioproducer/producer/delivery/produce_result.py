@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.errors import DeliveryError, IllegalStateException
 from aioproducer.producer.delivery.record_sizes import key_size_at, timestamp_delta_at, value_size_at
@@ -72,7 +72,9 @@ _NOWHERE: Final[list[tuple[i64, Any, i64]]] = []
 """The forwarding of a result that was not forwarded; never changed."""
 
 
+# The garbage collector does not look into it (docs/internals/compiled.md).
 @final
+@mypyc_attr(acyclic=True)
 class ProduceResult:
     """The outcome of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).
 

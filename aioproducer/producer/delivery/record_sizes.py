@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 if TYPE_CHECKING:
     # Compiled code reaches these through librt's C interface; interpreted code never uses them (see record_writer.py).
@@ -18,6 +18,7 @@ _SIZE: Final = 16
 
 
 @final
+@mypyc_attr(acyclic=True)
 class RecordSizes:
     """Collects the sizes of a batch's records as they are appended; a size of -1 stands for None."""
 

@@ -229,16 +229,18 @@ class ParkingLot:
         waiting = self.metadata.pop(topic, None)
         if waiting is None:
             return
+        moved: list[ParkedRecord] = []
         still = WaitingLine()
         now = self._accumulator.loop.time()
         for record in waiting:
-            if record in refused:
+            if refused and record in refused:
                 continue
             if self._has_metadata(record):
                 record.moved_at = now
-                self.memory.add(record)
+                moved.append(record)
             else:
                 still.add(record)
+        self.memory.add_all(moved)
         if len(still) > 0:
             self.metadata[topic] = still
         self._gate()
@@ -250,7 +252,12 @@ class ParkingLot:
         It may send records itself, so nothing is moved meanwhile.
         """
         refused: dict[ParkedRecord, KafkaError] = {}
-        for record in tuple(self.metadata.get(topic, ())):
+        waiting = self.metadata.get(topic)
+        if waiting is None:
+            return refused
+        undecided = [record for record in waiting.records.values() if record.undecided()]
+        undecided.sort(key=_number)
+        for record in undecided:
             if record.choose is not None and record.partition is None and record.waiting():
                 try:
                     record.partition = record.choose()
@@ -581,3 +588,7 @@ class ParkingLot:
                 self._failures.failed(*where, 1, ended, now)
         finally:
             record.fail(ended, aborted)
+
+
+def _number(record: ParkedRecord) -> int:
+    return record.number

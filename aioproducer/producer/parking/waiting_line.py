@@ -27,6 +27,9 @@ class WaitingLine:
     def __len__(self) -> int:
         return len(self.records)
 
+    def occupied(self) -> bool:
+        return len(self.records) > 0
+
     def __contains__(self, record: object) -> bool:
         return isinstance(record, ParkedRecord) and self.records.get(record.number) is record
 
@@ -50,6 +53,15 @@ class WaitingLine:
     def add(self, record: ParkedRecord) -> None:
         self.records[record.number] = record
         heapq.heappush(self._numbers, record.number)
+
+    def add_all(self, records: list[ParkedRecord]) -> None:
+        """Adds these, oldest first; into an empty line faster than one by one."""
+        if len(self.records) > 0:
+            for record in records:
+                self.add(record)
+        else:
+            self.records = {record.number: record for record in records}
+            self._numbers = list(self.records)  # ascending numbers are a heap
 
     def remove(self, record: ParkedRecord) -> None:
         """Removes a record; KeyError if it is not in the line."""

@@ -342,7 +342,7 @@ class MockProducer(KafkaProducer[K, V]):
             check_place=inputs.check_place,
         )
         lane = SerializerLane(lot, hooks, admission.serialized)
-        hooks.bind(loop, lambda: len(lot.serializing) > 0)
+        hooks.bind(loop, lot.serializing.occupied)
         entry = RecordEntry(loop, accumulator, lot, admission)
         units = None
         if transactions is not None:

@@ -80,6 +80,32 @@ async def test_a_record_in_the_accumulator_is_one_block_of_memory(world: World) 
     assert 0.5 < blocks < (1.1 if COMPILED else 4.1)  # its Delivery; interpreted, that and what it is made of
 
 
+@virtual
+async def test_the_garbage_collector_has_next_to_nothing_to_visit_for_a_partition_and_its_batch(world: World) -> None:
+    """Each full collection visits all that it tracks, on the event loop, and what is tracked makes it run."""
+    partitions = 500
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", partitions)
+        large: dict[str, Any] = {"linger_ms": 60_000, "delivery_timeout_ms": 120_000}
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **large) as producer:
+            before = tracked()
+            _ = await producer.partitions_for("t")
+            known = tracked()
+            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(partitions)]
+            open_batches = tracked()
+            await producer.flush()
+            assert all(delivery.exception() is None for delivery in deliveries)
+    # Compiled: its PartitionInfo, and a deque and two lists of batches; the batch has none.
+    assert 1 < (known - before) / partitions < (6 if COMPILED else 10)
+    assert (open_batches - known) / partitions < (0.2 if COMPILED else 15)
+
+
+def tracked() -> int:
+    """The number of objects that the garbage collector visits."""
+    gc.collect()
+    return len(gc.get_objects())
+
+
 async def calls_of_the_end(records: int) -> int:
     """From the flush to the last delivery. The loop's and the broker's are not counted."""
     value, calls = bytes(10), CallsIn(*CLIENT)

@@ -6,7 +6,7 @@ from aioproducer import wait_all
 from aioproducer.errors import BufferExhaustedException
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
-from aioproducer.producer.delivery.wait_all import all_ended
+from aioproducer.producer.delivery.wait_all import MANY, all_ended
 from tests.producer.parking.test_parking_lot import Parking
 from tests.producer.simulations.standing_loop import failure, succeed
 
@@ -74,3 +74,21 @@ async def test_all_results_have_ended_when_the_parts_they_were_split_into_have()
             succeed(result)
     await waiting
     assert not other.error_seen
+
+
+async def test_a_task_that_waits_for_one_list_of_many_after_the_other_gives_the_others_turns() -> None:
+    (ended,) = results(1)
+    succeed(ended)
+    turns_of_others = 0
+
+    async def wait_three_times(count: int) -> None:
+        for _ in range(3):
+            await wait_all([Delivery(ended, 0)] * count)
+
+    for count, turns_given in ((MANY, 3), (MANY - 1, 0)):
+        turns_of_others = -1  # in which the task begins
+        waiting = asyncio.create_task(wait_three_times(count))
+        while not waiting.done():
+            turns_of_others += 1
+            await asyncio.sleep(0)
+        assert turns_of_others == turns_given
