@@ -13,6 +13,7 @@ Compiled or not, the package has the same metadata; only the wheel's tag tells t
 from __future__ import annotations
 
 import ast
+import atexit
 import gc
 import os
 import re
@@ -309,14 +310,14 @@ def _place(source: str) -> int:
 
 
 class Build(build):
-    """Starts with an empty directory, so that nothing an earlier build left behind gets into the package."""
+    """Builds in a directory of its own, so that nothing of another build gets into the package, and removes it."""
 
     def initialize_options(self) -> None:
         super().initialize_options()
-        self.build_base = f"build/{sys.implementation.cache_tag}-{'compiled' if native else 'pure'}"
+        self.build_base = f"build/{sys.implementation.cache_tag}-{'compiled' if native else 'pure'}-{os.getpid()}"
 
     def run(self) -> None:
-        shutil.rmtree(self.build_base, ignore_errors=True)
+        atexit.register(shutil.rmtree, self.build_base, ignore_errors=True)
         super().run()
 
 

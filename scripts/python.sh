@@ -1,5 +1,7 @@
 # Sourced by the scripts beside it: finding a Python that will do, and keeping virtual environments.
 
+export PIP_USER=0 # whatever the user's configuration says: in an environment there is no other place
+
 # Whether $1 is a Python 3.11 or newer that can make virtual environments.
 will_do() {
     "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' </dev/null >/dev/null 2>&1

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from aioproducer import Delivery, KafkaProducer
+from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
 from benchmarks.pipelining.far_broker import TOPIC, far_broker
 from benchmarks.pipelining.virtual_line import over_virtual_line
 
@@ -60,14 +61,22 @@ class Figures:
 
 async def measure(line: Line, setting: str, round_: int, seconds: float) -> Figures:
     async with far_broker(line.round_trip_ms, window=line.window, partitions=line.partitions) as broker:
-        return await _run(line, setting, round_, seconds, time.perf_counter, broker.bootstrap_servers)
+        return await _run(KafkaProducer, line, setting, round_, seconds, time.perf_counter, broker.bootstrap_servers)
 
 
 def simulate(line: Line, setting: str, round_: int, seconds: float) -> Figures:
-    """In virtual time."""
+    """In virtual time, in which the timestamps of records are, too: their sizes depend on them."""
 
     async def run(bootstrap_servers: str) -> Figures:
-        return await _run(line, setting, round_, seconds, asyncio.get_running_loop().time, bootstrap_servers)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedLoop)
+
+        def made(**config: Any) -> KafkaProducer:
+            producer = KafkaProducer(**config)
+            producer._clock = SimulatedClock(loop, lambda: 0.0)
+            return producer
+
+        return await _run(made, line, setting, round_, seconds, loop.time, bootstrap_servers)
 
     return over_virtual_line(line.round_trip_ms, window=line.window, partitions=line.partitions, run=run)
 
@@ -79,9 +88,17 @@ def config_of(setting: str) -> dict[str, Any]:
     return {"linger_ms": int(setting)}
 
 
-async def _run(line: Line, setting: str, round_: int, seconds: float, clock: Clock, bootstrap_servers: str) -> Figures:
+async def _run(
+    make: Callable[..., KafkaProducer],
+    line: Line,
+    setting: str,
+    round_: int,
+    seconds: float,
+    clock: Clock,
+    bootstrap_servers: str,
+) -> Figures:
     latencies: list[float] = []
-    async with KafkaProducer(
+    async with make(
         bootstrap_servers=bootstrap_servers,
         max_in_flight_requests_per_connection=line.window,
         buffer_memory=BUFFER,

@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
-from mypy_extensions import mypyc_attr
-
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 
 
 @final
-@mypyc_attr(acyclic=True)
 class _Entry:
     """A batch, its queue, and the batches before and behind it."""
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.errors.printable import printable
@@ -39,7 +39,6 @@ NO_LIMIT: Final = 2**63 - 1
 
 # The garbage collector does not look into it (docs/internals/compiled.md).
 @final
-@mypyc_attr(acyclic=True)
 class ProducerBatch:
     """Records for one partition, their bytes, and the state of their sending. Times are the loop's, in seconds."""
 

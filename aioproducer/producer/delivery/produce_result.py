@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from aioproducer.errors import DeliveryError, IllegalStateException
 from aioproducer.producer.delivery.record_sizes import key_size_at, timestamp_delta_at, value_size_at
@@ -74,7 +74,6 @@ _NOWHERE: Final[list[tuple[i64, Any, i64]]] = []
 
 # The garbage collector does not look into it (docs/internals/compiled.md).
 @final
-@mypyc_attr(acyclic=True)
 class ProduceResult:
     """The outcome of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).
 

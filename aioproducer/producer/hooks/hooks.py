@@ -76,8 +76,7 @@ class Hooks:
     def bind(self, loop: Loop, others_wait: Callable[[], bool]) -> None:
         """The producer belongs to this loop from now on; no hook runs before.
 
-        ``others_wait()`` is whether records are waiting for serializers; it must not refer to the producer, which the
-        garbage collector would then never free (``close``).
+        ``others_wait()`` is whether records are waiting for serializers.
         """
         self._loop = loop
         self._others_wait = others_wait
@@ -209,11 +208,7 @@ class Hooks:
             )
 
     def close(self) -> None:
-        """Closes interceptors, serializers and partitioner, each once, if they have ``close``; logs what they raise.
-
-        Then it lets go of them. Results refer to the hooks, the user's objects often to the producer, and the garbage
-        collector does not look into results.
-        """
+        """Closes interceptors, serializers and partitioner, each once, if they have ``close``; logs what they raise."""
         self.closed = True
         for plugin in {id(plugin): plugin for plugin in self._plugins}.values():
             close = getattr(plugin, "close", None)
@@ -226,10 +221,6 @@ class Hooks:
                 log.exception("closing %r failed", plugin)
             finally:
                 self._leave()
-        self._plugins.clear()
-        self._interceptors = ProducerInterceptors([], self._stop)
-        self._serialize_key, self._serialize_value = serializing(None, "key"), serializing(None, "value")
-        self._partitioner = None
 
     def _stop(self, error: BaseException) -> None:
         assert self._loop is not None

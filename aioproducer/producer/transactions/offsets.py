@@ -82,6 +82,8 @@ class TransactionOffsets:
         """Holds the last call until a caller has received its end."""
         self._asked: tuple[Offsets, ConsumerGroupMetadata] | None = None
         """The group and offsets of that call."""
+        self._pausing = False
+        """It waits for the markers of the last transaction, and has sent nothing."""
 
     async def send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         """Returns when they are part of the transaction; TimeoutException after max.block.ms. The request continues,
@@ -107,13 +109,22 @@ class TransactionOffsets:
             self._asked = asked
         await slot.ended(until)
 
+    def give_up(self, why: KafkaError) -> None:
+        """Ends a call that has sent nothing: the transaction is aborted."""
+        if self._pausing:
+            self.slot.cancel(why)
+
     async def _send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         """Asks both coordinators."""
         coordinator = self._coordinator
         who = coordinator.transactional_id
         identity = coordinator.identity
         if (left := coordinator.pause.left(asyncio.get_running_loop().time())) > 0:
-            await asyncio.sleep(left)
+            self._pausing = True
+            try:
+                await asyncio.sleep(left)
+            finally:
+                self._pausing = False
         if not coordinator.protocol.second:
             await coordinator.ask(
                 AddOffsetsToTxnRequest(who, *identity, group.group_id),

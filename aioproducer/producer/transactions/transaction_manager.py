@@ -290,7 +290,9 @@ class TransactionManager:
 
     async def _abort(self) -> None:
         self._records.gate(False)
-        self._records.give_up(self.status.aborted())
+        why = self.status.aborted()
+        self._records.give_up(why)
+        self._offsets.give_up(why)
         await self._records.flush()
         await self._end(committed=False)
 

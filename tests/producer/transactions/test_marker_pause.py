@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer import KafkaProducer
+from aioproducer.errors import TransactionAbortedException
 from aioproducer.producer.producer import core_of
 from aioproducer.producer.transactions.marker_pause import LONGEST, MEMORY, STEP, MarkerPause
 from aioproducer.producer.transactions.transaction_manager import TransactionManager
@@ -57,12 +58,12 @@ class Cluster:
 @given(st.floats(0.0001, 0.009), st.floats(0, 0.003))
 def test_records_are_rarely_too_early_once_it_is_learnt(markers: float, late: float) -> None:
     cluster = Cluster(markers, late=late)
-    cluster.mean(100)
+    cluster.mean(1000)
     assert cluster.mean(2000) <= markers + late + PRODUCE_TAKES + 3 * STEP
 
 
 def test_there_is_none_where_markers_are_written_at_once() -> None:
-    assert Cluster(0.0).mean(2000) <= 1.01 * PRODUCE_TAKES
+    assert Cluster(0.0).mean(2000) == pytest.approx(PRODUCE_TAKES)
 
 
 @pytest.mark.parametrize("before", [0.0, 0.0015, 0.0045, 0.05])
@@ -73,33 +74,49 @@ def test_it_follows_the_markers_time(before: float, after: float) -> None:
     like_it.mean(3000)
     cluster.markers = after
     cluster.mean(20_000)
-    assert cluster.mean(3000) <= like_it.mean(3000) + 0.0005
+    assert cluster.mean(3000) <= like_it.mean(3000) + 0.001
 
 
-@pytest.mark.parametrize("markers", [0.012, 0.05, 1.0])
+@pytest.mark.parametrize("markers", [0.013, 0.05, 1.0])
 def test_where_the_longest_is_too_short_there_is_mostly_none(markers: float) -> None:
     cluster = Cluster(markers)
-    cluster.mean(100)
-    assert cluster.mean(5000) <= 1.03 * (PRODUCE_TAKES + RETRY)
+    cluster.mean(2000)
+    assert cluster.mean(5000) <= 1.01 * (PRODUCE_TAKES + RETRY)
 
 
 @pytest.mark.parametrize("takes", [0.0005, 0.02, 0.05, 0.3])
 def test_slow_answers_are_not_a_reason_for_one(takes: float) -> None:
     cluster = Cluster(0.0, takes=takes)
-    cluster.mean(100)
-    assert cluster.mean(3000) <= 1.03 * takes
+    cluster.mean(2000)
+    assert cluster.mean(3000) <= 1.02 * takes
 
 
-@pytest.mark.parametrize("markers", [0.0, 0.0015])
-@pytest.mark.parametrize(("share", "more"), [(0.005, 0.001), (0.02, 0.001), (0.1, 0.003)])
-def test_nor_are_answers_that_are_slow_now_and_then(markers: float, share: float, more: float) -> None:
-    random = Random(1)
-    cluster = Cluster(markers)
-    cluster.mean(100)
+@pytest.mark.parametrize(
+    ("share", "slower"),
+    [(0.005, 0.03), (0.01, 0.1), (0.05, 0.03), (1 / 12, 0.02), (1 / 3, 0.03), (1 / 3, 0.5), (0.5, 0.04)],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_nor_are_answers_that_are_slow_now_and_then_or_on_one_broker(share: float, slower: float, seed: int) -> None:
+    cluster, random = Cluster(0.0), Random(seed)
+    slow = [slower * (random.random() < share) for _ in range(20_000)]
+    mean = sum(cluster.transaction(slower=one) for one in slow) / len(slow)
+    assert mean <= 1.04 * (PRODUCE_TAKES + sum(slow) / len(slow))
+
+
+@pytest.mark.parametrize("period", [2, 3, 7, 20, 200])
+def test_nor_those_that_are_slow_in_turn(period: int) -> None:
+    cluster = Cluster(0.0)
+    slow = [0.03 * (number // max(period // 2, 1) % 2) for number in range(20_000)]
+    mean = sum(cluster.transaction(slower=one) for one in slow) / len(slow)
+    assert mean <= 1.04 * (PRODUCE_TAKES + sum(slow) / len(slow))
+
+
+@pytest.mark.parametrize("share", [0.005, 0.02, 0.1])
+def test_answers_that_are_slow_now_and_then_do_not_hide_what_it_saves(share: float) -> None:
+    cluster, random = Cluster(0.0015), Random(1)
+    cluster.mean(1000)
     mean = sum(cluster.transaction(slower=0.03 * (random.random() < share)) for _ in range(20_000)) / 20_000
-    without = Cluster(markers)
-    without.mean(100)
-    assert mean <= without.mean(20_000) + 0.03 * share + more
+    assert mean <= 0.0015 + 2 * STEP + PRODUCE_TAKES + 0.03 * share + 0.001
 
 
 @given(st.lists(st.floats(0.03, 0.06), min_size=1, max_size=200))
@@ -108,37 +125,53 @@ def test_a_time_of_slow_answers_is_forgotten(times: list[float]) -> None:
     for cluster.takes in times:
         cluster.transaction()
     cluster.takes = PRODUCE_TAKES
-    cluster.mean(5000)
-    assert cluster.mean(1000) <= 1.1 * PRODUCE_TAKES
+    cluster.mean(1000)
+    assert cluster.mean(1000) == pytest.approx(PRODUCE_TAKES)
 
 
 def test_a_transaction_that_begins_later_waits_for_less_or_not_at_all() -> None:
     cluster = Cluster(0.0045)
-    cluster.mean(100)
-    assert cluster.mean(1000, later=0.003) <= 0.0045 - 0.003 + STEP + 0.001 + PRODUCE_TAKES + RETRY / 100
-    assert cluster.mean(1000, later=0.006) <= 1.01 * PRODUCE_TAKES
-    assert cluster.mean(1000, later=10.0) <= 1.01 * PRODUCE_TAKES
+    cluster.mean(1000)
+    cluster.mean(1000, later=0.003)
+    assert cluster.mean(1000, later=0.003) <= 0.0045 - 0.003 + STEP + 0.001 + PRODUCE_TAKES + RETRY / 20
+    assert cluster.mean(1000, later=0.006) == pytest.approx(PRODUCE_TAKES)
+    assert cluster.mean(1000, later=10.0) == pytest.approx(PRODUCE_TAKES)
+
+
+@pytest.mark.parametrize("longest", [0.0, 0.0005, 0.008, LONGEST])
+@given(st.lists(st.tuples(st.floats(-60, 60), st.floats(-60, 60)), max_size=30))
+def test_a_clock_that_jumps_breaks_nothing(longest: float, jumps: list[tuple[float, float]]) -> None:
+    pause, now = MarkerPause(longest), 0.0
+    for first, second in [*jumps, (0.008, 0.0), (0.009, 0.0)]:
+        pause.ended(now)
+        now += first
+        assert pause.left(now) <= longest + 1e-9
+        now += second
+        pause.answered(now)
+
+
+def _learnt() -> Cluster:
+    """Records without a pause are too early, which it knows."""
+    cluster = Cluster(0.0005, late=0.0)
+    cluster.mean(2000)
+    cluster.pause._next_trial = 1_000_000
+    return cluster
 
 
 def test_the_first_records_decide() -> None:
-    pause = MarkerPause()
-    pause.ended(1.0)
-    assert pause.left(1.0) == 0
-    pause.answered(1.02)
-    pause.ended(2.0)
-    assert pause.left(2.0) == pytest.approx(STEP)
-    assert pause.left(2.0004) == pytest.approx(STEP - 0.0004)
-    assert pause.left(2.0015) == pytest.approx(-0.0005)
+    pause = _learnt().pause
+    pause.ended(1000.0)
+    assert pause.left(1000.0) == pytest.approx(STEP)
+    assert pause.left(1000.0004) == pytest.approx(STEP - 0.0004)
+    assert pause.left(1000.0015) == pytest.approx(-0.0005)
 
 
 def test_only_the_first_answer_counts() -> None:
-    pause = MarkerPause()
-    pause.ended(1.0)
-    pause.left(1.0)
-    pause.answered(1.001)
-    pause.answered(1.05)
-    pause.ended(2.0)
-    assert pause.left(2.0) == 0
+    cluster = _learnt()
+    for _ in range(1000):
+        cluster.transaction()
+        cluster.pause.answered(cluster.now + 0.05)
+    assert cluster.mean(100) == pytest.approx(STEP + PRODUCE_TAKES)
 
 
 def test_it_is_not_longer_than_its_longest() -> None:
@@ -194,21 +227,21 @@ async def test_the_first_records_wait_for_the_markers_of_the_last_transaction(wo
         cluster.broker.always(ApiKey.END_TXN, end)
         cluster.broker.always(ApiKey.PRODUCE, _markers_take(0.006, ends, early))
         await producer.init_transactions()
-        for number in range(200):
+        for number in range(600):
             async with producer.transaction():
                 for partition in range(3):
                     _ = producer.send("t", b"%d" % number, partition=partition)
-        assert 1 <= len(early) <= 20, "of 200"
-        assert sum(when > ends[100] for when in early) <= 5
-        assert len(committed(cluster)) == 600
+        assert sum(when > ends[300] for when in early) <= 30, "of 300"
+        assert len(committed(cluster)) == 1800
 
 
 def _always_pauses(producer: KafkaProducer) -> None:
     """Records wait as long as they may, whatever was learnt."""
     pause = _pause(producer)
-    for delay in pause._delays[:-1]:
-        delay.mean, delay.count, delay.tried = 1.0, MEMORY, pause._transaction
+    for delay in pause._delays:
+        delay.mean, delay.weight, delay.tried = 0.05, MEMORY, pause._transaction
     pause._delays[-1].mean = 0.0
+    pause._next_trial = 1_000_000
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
@@ -270,6 +303,30 @@ async def test_an_abort_during_it_waits_for_nothing(world: World, protocol: int)
         async with producer.transaction():
             await producer.send("t", b"3", partition=0)
         assert committed(cluster) == [b"0", b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("protocol", [1, 2])
+@virtual
+async def test_an_abort_during_it_gives_up_offsets_that_were_not_sent(world: World, protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        loop = asyncio.get_running_loop()
+        async with producer.transaction():
+            await producer.send("t", b"0", partition=0)
+        _always_pauses(producer)
+        await producer.begin_transaction()
+        sending = producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, ConsumerGroupMetadata("g"))
+        offsets = asyncio.create_task(sending)
+        await asyncio.sleep(0)
+        began = loop.time()
+        await producer.abort_transaction()
+        assert loop.time() - began < LONGEST / 2
+        with pytest.raises(TransactionAbortedException):
+            await offsets
+        assert cluster.broker.count(ApiKey.TXN_OFFSET_COMMIT) == 0
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction({TopicPartition("t", 0): 2}, ConsumerGroupMetadata("g"))
+        assert cluster.broker.count(ApiKey.TXN_OFFSET_COMMIT) == 1
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
