@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import os
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, is_hypothesis_test, settings
-from hypothesis.strategies import none
+from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 HERE = Path(__file__).parent
 MARKED_FOLDERS = {
@@ -51,16 +49,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(marker)
         if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("property")
-
-
-@settings(max_examples=1)
-@given(none())
-def try_one_example(_: None) -> None:
-    """Hypothesis makes a random generator for it, and looks for what refers to it, which frozen objects do not."""
-
-
-def pytest_collection_finish() -> None:
-    """Freezes the tests: half a million objects that each full garbage collection would look at."""
-    try_one_example()
-    gc.collect()
-    gc.freeze()
