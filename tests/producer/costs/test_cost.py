@@ -98,7 +98,7 @@ async def test_the_garbage_collector_has_little_to_visit_for_a_partition_and_its
     # Compiled: its PartitionInfo, the queue with a deque, its sequences with two lists; the batch, its result and its
     # place in the line of those that are not complete.
     assert 1 < (known - before) / partitions < (7 if COMPILED else 10)
-    assert (open_batches - known) / partitions < (4 if COMPILED else 15)
+    assert (open_batches - known) / partitions < (5 if COMPILED else 15)
 
 
 def tracked() -> int:
