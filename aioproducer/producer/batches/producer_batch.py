@@ -37,7 +37,6 @@ NO_LIMIT: Final = 2**63 - 1
 """More bytes than any batch or request can have."""
 
 
-# The garbage collector does not look into it (docs/internals/compiled.md).
 @final
 class ProducerBatch:
     """Records for one partition, their bytes, and the state of their sending. Times are the loop's, in seconds."""

@@ -72,7 +72,6 @@ _NOWHERE: Final[list[tuple[i64, Any, i64]]] = []
 """The forwarding of a result that was not forwarded; never changed."""
 
 
-# The garbage collector does not look into it (docs/internals/compiled.md).
 @final
 class ProduceResult:
     """The outcome of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).

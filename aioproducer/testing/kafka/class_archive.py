@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-# Whatever the JVM says of an archive would be in the output of the tool that it runs.
+# The JVM writes its warnings about an archive into the output of the tool that it runs.
 _SILENT: Final = "-Xlog:disable"
 
 

@@ -244,6 +244,13 @@ def _always_pauses(producer: KafkaProducer) -> None:
     pause._next_trial = 1_000_000
 
 
+async def _one_then_a_pause(producer: KafkaProducer, value: bytes) -> None:
+    """Commits a record; the next transaction begins with the longest pause."""
+    async with producer.transaction():
+        await producer.send("t", value, partition=0)
+    _always_pauses(producer)
+
+
 @pytest.mark.parametrize("protocol", [1, 2])
 @virtual
 async def test_partitions_wait_for_them_in_both_protocols(world: World, protocol: int) -> None:
@@ -251,9 +258,7 @@ async def test_partitions_wait_for_them_in_both_protocols(world: World, protocol
     async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         loop = asyncio.get_running_loop()
-        async with producer.transaction():
-            await producer.send("t", b"0", partition=0)
-        _always_pauses(producer)
+        await _one_then_a_pause(producer, b"0")
         ended = loop.time()
         async with producer.transaction():
             _ = producer.send("t", b"1", partition=0)
@@ -290,9 +295,7 @@ async def test_an_abort_during_it_waits_for_nothing(world: World, protocol: int)
         await producer.init_transactions()
         loop = asyncio.get_running_loop()
         for number in range(3):
-            async with producer.transaction():
-                await producer.send("t", b"%d" % number, partition=0)
-            _always_pauses(producer)
+            await _one_then_a_pause(producer, b"%d" % number)
             began = loop.time()
             with contextlib.suppress(ZeroDivisionError):
                 async with producer.transaction():
@@ -311,9 +314,7 @@ async def test_an_abort_during_it_gives_up_offsets_that_were_not_sent(world: Wor
     async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
         await producer.init_transactions()
         loop = asyncio.get_running_loop()
-        async with producer.transaction():
-            await producer.send("t", b"0", partition=0)
-        _always_pauses(producer)
+        await _one_then_a_pause(producer, b"0")
         await producer.begin_transaction()
         sending = producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, ConsumerGroupMetadata("g"))
         offsets = asyncio.create_task(sending)
@@ -336,7 +337,5 @@ async def test_records_that_live_shorter_do_not_expire_in_it(world: World, proto
     async with a_cluster(protocol) as cluster, transactional(cluster, **short) as producer:
         await producer.init_transactions()
         for number in range(3):
-            async with producer.transaction():
-                await producer.send("t", b"%d" % number, partition=0)
-            _always_pauses(producer)
+            await _one_then_a_pause(producer, b"%d" % number)
         assert committed(cluster) == [b"0", b"1", b"2"]
