@@ -15,11 +15,13 @@ from __future__ import annotations
 import codecs
 import struct
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Generic, Protocol, overload, runtime_checkable
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Generic, Protocol, overload, runtime_checkable
 
 from aioproducer.errors import IllegalArgumentException, SerializationException
 from aioproducer.types import D, Data
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 __all__ = [
     "BooleanSerializer",
@@ -217,6 +219,8 @@ class UUIDSerializer(_Encoding):
     def __call__(self, data: UUID | None) -> bytes | None:
         if data is None:
             return None
+        from uuid import UUID  # importing it takes longer than importing this module
+
         if not isinstance(data, UUID):
             raise _wrong_type(self, data, "uuid.UUID")
         return self._encode(str(data))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
+from typing import TYPE_CHECKING
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.timing.clock import Clock
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

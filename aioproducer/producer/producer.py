@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
-from uuid import UUID
 
 from aioproducer.build_info import say_if_interpreted
 from aioproducer.config_types import ProducerConfigs
@@ -27,8 +25,7 @@ from aioproducer.producer.admission.enqueuing import Enqueuing
 from aioproducer.producer.admission.record_entry import after_a_turn, refuse
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.diagnosis.explanation import Explanation, counted
-from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
+from aioproducer.producer.diagnosis.wording import counted
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.inputs import Inputs
 from aioproducer.producer.loop_affinity import LoopAffinity, here
@@ -45,8 +42,13 @@ from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetadata, PartitionInfo, TopicPartition, V
 
 if TYPE_CHECKING:
+    from random import Random
+    from uuid import UUID
+
     from aioproducer.producer.bulk.bulk_send import BulkSend
     from aioproducer.producer.core import ProducerCore
+    from aioproducer.producer.diagnosis.explanation import Explanation
+    from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds
     from aioproducer.producer.transactions.timed_transactions import TimedTransactions
 
 _MOST_OF_AN_ERROR: Final = 300
@@ -337,6 +339,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
         """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
+        from aioproducer.producer.diagnosis.health import findings
+
         return findings(self.metrics(), self._config, thresholds)
 
     async def client_instance_id(self, timeout: float) -> UUID:
@@ -497,6 +501,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         return self._wire(self._inputs())
 
     def _inputs(self) -> Inputs:
+        from random import Random
+
         return Inputs(
             self._config, self._hooks, self._metrics, self._clock, self._random or Random(), self._affinity.check
         )

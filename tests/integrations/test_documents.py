@@ -167,9 +167,11 @@ async def test_arq_retries_without_a_broker_and_delivers_what_it_has_accepted(tm
                 order = await pool.enqueue_job("place_order", "an order")
                 async with running(tmp_path, "arq", "orders.WorkerSettings", said="retrying job") as (worker, _):
                     await cluster.start_node(0)
+                    assert order is not None
                     assert await order.result(timeout=PATIENCE, poll_delay=0.05) == 0
                     assert values(cluster, "orders") == [b"an order"]
                     click = await pool.enqueue_job("count_click", "/")
+                    assert click is not None
                     await click.result(timeout=PATIENCE, poll_delay=0.05)
                     worker.terminate()
                     assert await worker.wait() in TERMINATED

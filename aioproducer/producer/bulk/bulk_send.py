@@ -26,8 +26,8 @@ from aioproducer.producer.bulk.table_rows import TableRows
 from aioproducer.producer.bulk.table_stream import TableStream
 from aioproducer.producer.bulk.tally import BulkTally
 from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.producer.diagnosis.failure_log import FailedRun
+from aioproducer.producer.diagnosis.wording import counted
 from aioproducer.producer.parking.enqueue_wait import placed
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aioproducer.producer.diagnosis.ledger import duration
 from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.diagnosis.wording import counted, duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,3 @@ class Explanation:
             if self.unresolved:
                 said += f"; in-flight window {self.unresolved}/{self.window} ({self.window_source})"
         return said
-
-
-def counted(number: int, noun: str, nouns: str = "") -> str:
-    """A count with its noun; ``nouns`` is the plural, if it is not the regular one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"

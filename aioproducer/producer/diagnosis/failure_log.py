@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from aioproducer.errors import DeliveryError, TransactionAbortedException
 from aioproducer.errors.printable import printable
-from aioproducer.producer.diagnosis.explanation import counted
+from aioproducer.producer.diagnosis.wording import counted
 from aioproducer.timing.log_interval import LogInterval
 
 log = logging.getLogger(__name__)

@@ -8,6 +8,7 @@ it covers.
 
 from __future__ import annotations
 
+from aioproducer.producer.diagnosis.wording import duration
 from aioproducer.types import LedgerEntry
 
 MAX_ENTRIES = 12
@@ -50,10 +51,3 @@ def in_words(entries: tuple[LedgerEntry, ...]) -> str:
     return ", ".join(
         f"{duration(entry.seconds)} {entry.cause}" + (f" x{entry.count}" if entry.count > 1 else "") for entry in shown
     )
-
-
-def duration(seconds: float) -> str:
-    """A readable duration: ``420 ms``, ``3.4 s``, ``86 s``."""
-    if seconds < 1:
-        return f"{max(seconds, 0.0) * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"

@@ -20,10 +20,10 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.batches.split import cuts, split, target_size
-from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.producer.diagnosis.failure_log import FailureLog
-from aioproducer.producer.diagnosis.ledger import Ledger, duration, in_words
+from aioproducer.producer.diagnosis.ledger import Ledger, in_words
 from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.diagnosis.wording import counted, duration
 from aioproducer.producer.exchange.completion import (
     APPENDED,
     MAYBE_APPENDED,

@@ -33,10 +33,10 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.buffer_pool import BufferPool
 from aioproducer.producer.delivery.produce_result import ProduceResult
-from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.producer.diagnosis.failure_log import FailureLog
-from aioproducer.producer.diagnosis.ledger import Ledger, duration, in_words
+from aioproducer.producer.diagnosis.ledger import Ledger, in_words
 from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.diagnosis.wording import counted, duration
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
 from aioproducer.timing.time_slice import TimeSlice

@@ -15,9 +15,10 @@ from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatche
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
 from aioproducer.producer.batches.producer_batch import ProducerBatch
-from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle, counted
-from aioproducer.producer.diagnosis.ledger import Ledger, duration, in_words
+from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle
+from aioproducer.producer.diagnosis.ledger import Ledger, in_words
 from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.diagnosis.wording import counted, duration
 from aioproducer.producer.idempotence.sequences import WINDOW
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.parking_lot import ParkingLot, serializer_at_work

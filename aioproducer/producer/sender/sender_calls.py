@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.diagnosis.explanation import Explanation
 from aioproducer.types import PartitionInfo
+
+if TYPE_CHECKING:
+    from aioproducer.producer.diagnosis.explanation import Explanation
 
 
 class SenderCalls(Protocol):

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.diagnosis.ledger import MAX_ENTRIES, OTHER, Ledger, duration, in_words
+from aioproducer.producer.diagnosis.ledger import MAX_ENTRIES, OTHER, Ledger, in_words
 from aioproducer.types import LedgerEntry
 
 
@@ -51,10 +50,3 @@ def test_in_words() -> None:
     )
     assert in_words(entries) == "34 s no leader, 86 s NOT_ENOUGH_REPLICAS x3"
     assert in_words(entries[:1]) == "0 ms linger"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(-1, "0 ms"), (0.42, "420 ms"), (3.44, "3.4 s"), (12.3, "12 s"), (120, "120 s")]
-)
-def test_a_duration(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
