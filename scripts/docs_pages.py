@@ -213,7 +213,7 @@ def write(directory: Path) -> None:
     for path, text in pages():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         (directory / path).write_text(text, "utf-8")
-    for picture in (ROOT / "docs").rglob("*.svg"):
+    for picture in [*(ROOT / "docs").rglob("*.svg"), *(ROOT / "docs").rglob("*.png")]:
         shutil.copy(picture, directory / picture.relative_to(ROOT / "docs"))
     (directory / "site.css").write_text(STYLE, "utf-8")
 

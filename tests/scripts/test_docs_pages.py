@@ -28,7 +28,7 @@ def test_links_lead_to_pages_or_to_the_repository(pages: dict[str, str]) -> None
     for path, text in pages.items():
         for link in NAMES["LINK"].finditer(NAMES["CODE"].sub("", text)):
             to = link["to"]
-            if to.endswith(".svg"):
+            if to.endswith((".svg", ".png")):
                 assert (ROOT / "docs" / to).exists()
             elif to:
                 assert (Path(path).parent / to).as_posix() in pages or "../" in to, f"{path} links to {to}"

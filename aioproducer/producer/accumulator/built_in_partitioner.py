@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection
-from random import Random
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+
+if TYPE_CHECKING:
+    from random import Random
 
 QUEUES_PER_DRAW: Final = 4
 """A table of the loads of n queues serves n / 4 draws and is then made anew: few queues have changed by then, and each
