@@ -11,6 +11,7 @@ security/                TLS and authentication of connections
 connection/              one TCP connection, and the requests under way on it
 addresses.py             bootstrap.servers
 host_addresses.py        name resolution
+in_slices.py             what takes long, with turns of the loop in between
 metadata/                a snapshot of the cluster, and what changes it: a moved leader, an answer to a request
 coordinators.py          the coordinators of groups and of transactional ids
 retrying_client.py       retries the calls of the admin client and the reader

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from random import Random
 from typing import TypeVar
 
@@ -27,17 +27,18 @@ from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.net.host_addresses import canonical
+from aioproducer.net.in_slices import in_slices
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata.cluster import Cluster, Node
 from aioproducer.net.metadata.cluster_changes import ClusterChanges
 from aioproducer.net.metadata.metadata import Metadata
 from aioproducer.net.security.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.codec import ELEMENTS
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Request, Response
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.backoff import ExponentialBackoff
-from aioproducer.timing.time_slice import TimeSlice
 
 log = logging.getLogger(__name__)
 
@@ -308,11 +309,12 @@ class KafkaClient:
         """The answer; None if there was none."""
         try:
             link = await self.any_ready()
-            for topic in self._topics_in_use():
-                self.metadata.use_topic(topic, self._loop.time())
-            request = self.metadata.request(self._loop.time())
+            now = self._loop.time()
+            self.metadata.use_topics(self._topics_in_use(), now)
+            request = await in_slices(self.metadata.requesting(now))
             at_most = self.metadata.version_for(link.api_versions.newest(ApiKey.METADATA))
-            response = await link.call(request, MetadataResponse, at_most)
+            call = link.call_in_slices if len(request.topics or ()) > ELEMENTS else link.call
+            response = await call(request, MetadataResponse, at_most)
             if response.error_code != ErrorCode.NONE:
                 raise error_for(response.error_code, f"{link} answered a metadata request with an error")
         except KafkaError as error:
@@ -348,20 +350,16 @@ class KafkaClient:
                 return
 
     async def _take_in(self, response: MetadataResponse) -> None:
-        time_slice = TimeSlice(self._loop)
-        for broker in response.brokers:
-            # Before they are in force: a thousand links at once would take long.
-            self.add_node(Node(broker.node_id, Address(broker.host, broker.port), broker.rack))
-            if time_slice.over():
-                await asyncio.sleep(0)
-                time_slice.begin()
-        for _ in self.metadata.updating(response, self._loop.time(), self._follow):
-            if time_slice.over():
-                await asyncio.sleep(0)
-                time_slice.begin()
+        await in_slices(self._adding_nodes(response))  # before they are in force: a thousand links at once take long
+        await in_slices(self.metadata.updating(response, self._loop.time(), self._follow))
         self.nodes_changed()
         self._on_metadata()
         self.changes.announce()
+
+    def _adding_nodes(self, response: MetadataResponse) -> Generator[None, None, None]:
+        for broker in response.brokers:
+            self.add_node(Node(broker.node_id, Address(broker.host, broker.port), broker.rack))
+            yield
 
     def nodes_changed(self) -> None:
         """Makes the links those of the cluster's present nodes."""

@@ -61,6 +61,12 @@ class Encoding:
         self.parts: list[bytes | memoryview] = []
         """What ``encode`` returns, after the last step."""
 
+    def steps(self) -> Generator[None, None, list[bytes | memoryview]]:
+        """All of them, one after the other; the value at the end is what ``encode`` returns."""
+        while not self.step():
+            yield
+        return self.parts
+
     def step(self) -> bool:
         """Writes on; True if that was the last step. Raises what ``encode`` does."""
         try:

@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
@@ -22,6 +22,8 @@ from benchmarks.stress.measured_loop import Held, MeasuredLoop
 from benchmarks.stress.producer_parts import parts_of
 
 VALUE = bytes(900)
+PARTITIONS = 3
+"""Of each topic where there are many."""
 
 
 class WrongRun(Exception):
@@ -154,32 +156,48 @@ async def expiry(loop: MeasuredLoop, size: int) -> Held:
 
 async def first_metadata(loop: MeasuredLoop, size: int) -> Held:
     """The producer gets the metadata of a topic with many partitions."""
-    held, _ = await _metadata(loop, size)
-    return held
+    return (await _metadata(loop, ["t"], size)).first
 
 
 async def metadata_again(loop: MeasuredLoop, size: int) -> Held:
     """It gets the same metadata again, without changes."""
-    _, held = await _metadata(loop, size)
-    return held
+    return (await _metadata(loop, ["t"], size)).again
 
 
-async def _metadata(loop: MeasuredLoop, size: int) -> tuple[Held, Held]:
+async def first_topics(loop: MeasuredLoop, size: int) -> Held:
+    """The producer gets the metadata of many topics, each with a task that waits for it."""
+    return (await _metadata(loop, [f"t{number}" for number in range(size)], PARTITIONS)).first
+
+
+async def topics_again(loop: MeasuredLoop, size: int) -> Held:
+    """It gets the same metadata again, without changes."""
+    return (await _metadata(loop, [f"t{number}" for number in range(size)], PARTITIONS)).again
+
+
+class _Arrivals(NamedTuple):
+    """Two answers with the same metadata."""
+
+    first: Held
+    again: Held
+
+
+async def _metadata(loop: MeasuredLoop, topics: Sequence[str], partitions: int) -> _Arrivals:
     made: list[bytes] = []
 
     def answer(key: int, port: int) -> bytes:
         if key == ApiKey.API_VERSIONS:
             return canned_broker.versions()
         if not made:
-            made.append(canned_broker.metadata(port, "t", size))
+            made.append(canned_broker.metadata(port, topics, partitions))
         return made[0]
 
     with canned_broker.serving(answer) as port:
         producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{port}", enable_idempotence=False)
         await producer.start()
         try:
+            wanted = [asyncio.create_task(producer.partitions_for(topic)) for topic in topics]
             with loop.measured() as first:
-                if len(await producer.partitions_for("t")) != size:
+                if {len(await one) for one in wanted} != {partitions}:
                     raise WrongRun("not all partitions are known")
                 await asyncio.sleep(0.1)
             gc.collect()
@@ -192,7 +210,7 @@ async def _metadata(loop: MeasuredLoop, size: int) -> tuple[Held, Held]:
                 await asyncio.sleep(0.1)
         finally:
             await producer.close(0)
-    return first, again
+    return _Arrivals(first, again)
 
 
 async def hostile_metadata(loop: MeasuredLoop, size: int) -> Held:
@@ -302,6 +320,8 @@ CASES = (
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
     Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
+    Case("first-topics", "topics in their first metadata, each with a task that waits for it", 10_000, first_topics),
+    Case("topics-again", "the same topics once more, unchanged", 10_000, topics_again),
     Case("hostile-metadata", "bytes of metadata, all empty partitions", 8 << 20, hostile_metadata),
     Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),
     Case("zeros-of-metadata", "bytes of zeros as metadata", 95_000_000, zeros_of_metadata),

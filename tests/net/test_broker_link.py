@@ -16,15 +16,18 @@ from aioproducer.errors import NetworkException, TimeoutException
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
+from aioproducer.net import in_slices
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.connection.in_flight_request import MessageRequest
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.security.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.codec import ELEMENTS
 from aioproducer.protocol.framing import encode_response
-from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from aioproducer.tasks.supervisor import Supervisor
+from tests.net.slices import Slices
 from tests.support.scripted_broker import (
     Exchange,
     ScriptedCluster,
@@ -121,7 +124,39 @@ async def test_without_a_connection_nothing_is_sent(world: World) -> None:
             await ask(watched.link)
         with pytest.raises(NetworkException, match="not connected"):
             watched.link.send(MessageRequest(MetadataRequest(), 1, lambda response, error: None))
+        with pytest.raises(NetworkException, match="not connected"):
+            await watched.link.call_in_slices(MetadataRequest(topics=[]), MetadataResponse)
         assert not watched.link.can_send(0)
+
+
+@virtual
+async def test_a_large_request_is_written_with_turns_of_the_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_slices, "TimeSlice", lambda loop: Slices(always_over=True))
+    async with linked() as (_, watched):
+        link = await watched.ready()
+        names = [f"t{number}" for number in range(20 * ELEMENTS)]
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+        asked = asyncio.create_task(link.call_in_slices(request, MetadataResponse))
+        for _ in range(10):
+            await asyncio.sleep(0)
+            assert link.in_flight() == 0
+        answer = await asked
+        assert {topic.name for topic in answer.topics} == set(names)
+
+
+@virtual
+async def test_a_connection_lost_while_a_large_request_is_written_ends_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_slices, "TimeSlice", lambda loop: Slices(always_over=True))
+    async with linked() as (_, watched):
+        link = await watched.ready()
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=f"t{number}") for number in range(20 * ELEMENTS)])
+        asked = asyncio.create_task(link.call_in_slices(request, MetadataResponse))
+        await asyncio.sleep(0)
+        link.disconnect(NetworkException("it is over"))
+        with pytest.raises(NetworkException, match="it is over"):
+            await asked
 
 
 @virtual

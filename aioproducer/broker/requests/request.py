@@ -174,10 +174,8 @@ class Request:
             self._channel.send_response(self, SendResponse(self._encoded(response, version), response))
 
     def _encoding(self, response: Response, version: int) -> Generator[None, None, None]:
-        encoding = Encoding(response, version)
-        while not encoding.step():
-            yield
-        parts = response_frame(type(response), version, self.header.correlation_id, encoding.parts)
+        body = yield from Encoding(response, version).steps()
+        parts = response_frame(type(response), version, self.header.correlation_id, body)
         errors = yield from counting_errors(response)
         # A client may read its response late. Then its bytes take memory, and not the message, which takes much more.
         kept = response if response.API_KEY is ApiKey.FETCH else None

@@ -138,8 +138,10 @@ class Connection:
                 transport.set_write_buffer_limits(high=self._write_buffer)
         self._metrics.request_sent(size, now)
 
-    def call(self, request: Request, response_class: type[R], version: int) -> asyncio.Future[R]:
-        """Sends a request; the future is its answer, or what ended it."""
+    def call(
+        self, request: Request, response_class: type[R], version: int, body: list[bytes | memoryview] | None = None
+    ) -> asyncio.Future[R]:
+        """Sends a request; the future is its answer, or what ended it. ``body`` is the message if it is written."""
         future: asyncio.Future[R] = self._loop.create_future()
 
         def settle(response: R | None, error: KafkaError | None) -> None:
@@ -152,7 +154,7 @@ class Connection:
             if error is None:
                 self._on_room()
 
-        self.send(MessageRequest(request, version, settle))
+        self.send(MessageRequest(request, version, settle, body))
         return future
 
     def close_when_answered(self, error: KafkaError) -> None:

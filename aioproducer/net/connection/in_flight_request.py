@@ -68,15 +68,19 @@ class InFlightRequest:
 class MessageRequest(InFlightRequest):
     """A request that ``codec`` writes, and whose answer it reads."""
 
-    def __init__(self, request: Request, version: i64, handler: Handler) -> None:
+    def __init__(
+        self, request: Request, version: i64, handler: Handler, body: list[bytes | memoryview] | None = None
+    ) -> None:
+        """``body`` is what ``codec`` makes of the request, if that is done."""
         super().__init__(request.API_KEY, version)
         self._request = request
+        self._body = body
         self._handler = handler
         self._response: Any = None
         self._decoding: Decoding | None = None
 
     def body(self) -> list[bytes | memoryview]:
-        return encode(self._request, self.version)
+        return encode(self._request, self.version) if self._body is None else self._body
 
     def read(self, frame: bytes) -> i64:
         _, self._response = decode_response(APIS[self.api_key].response, self.version, frame)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
@@ -92,6 +92,12 @@ class Metadata:
             self._last_attempt = -math.inf  # the back-off applies to repeated requests only
         return new
 
+    def use_topics(self, topics: Iterable[str], now: float) -> None:
+        """Marks topics as wanted still: as ``use_topic``, but many at once."""
+        in_use = dict.fromkeys(topics, now)
+        self._needed |= in_use.keys() - (self._used.keys() & self.cluster.topics.keys())
+        self._used |= in_use
+
     def request_update(self, topic: str | None = None) -> None:
         """Marks the metadata as out of date: a topic's, or all."""
         if topic is None:
@@ -123,8 +129,9 @@ class Metadata:
         self._sought_since = None
         self._all_needed = True
 
-    def request(self, now: float) -> MetadataRequest:
-        """The request for what is needed, after forgetting topics unused for metadata.max.idle.ms.
+    def requesting(self, now: float) -> Generator[None, None, MetadataRequest]:
+        """Makes the request for what is needed, after forgetting topics unused for metadata.max.idle.ms; with a pause
+        after every few topics.
 
         New, missing and leaderless topics are asked for without the others (Kafka's ``newMetadataRequestAndVersion``
         for new topics), unless all are due: with 100,000 partitions in use an answer about all has megabytes.
@@ -137,10 +144,12 @@ class Metadata:
         self._asked = None if of_all else needed
         self._all_needed = False
         self._needed = set()
-        return MetadataRequest(
-            topics=[MetadataRequestTopic(name=topic) for topic in self._used if of_all or topic in needed],
-            allow_auto_topic_creation=self._creates_topics,
-        )
+        names = list(self._used) if of_all else [topic for topic in self._used if topic in needed]
+        topics: list[MetadataRequestTopic] = []
+        for start in range(0, len(names), STEP):
+            topics += [MetadataRequestTopic(name=name) for name in names[start : start + STEP]]
+            yield
+        return MetadataRequest(topics=topics, allow_auto_topic_creation=self._creates_topics)
 
     @staticmethod
     def version_for(newest: int) -> int | None:
@@ -166,7 +175,7 @@ class Metadata:
 
     def updating(
         self, response: MetadataResponse, now: float, follow: Callable[[Cluster], Iterable[None]] = lambda _: ()
-    ) -> Iterator[None]:
+    ) -> Generator[None, None, None]:
         """Applies an answer, with a pause after every few partitions; all of it takes effect at the end, at once.
 
         ``follow(cluster)`` runs before that, in the same way.

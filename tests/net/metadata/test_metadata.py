@@ -14,6 +14,7 @@ from aioproducer.net.addresses import Address
 from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node
 from aioproducer.net.metadata.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, STEP, Metadata
 from aioproducer.protocol.messages.metadata import (
+    MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -28,6 +29,17 @@ ID = UUID(int=7)
 def update(metadata: Metadata, answer: MetadataResponse, now: float) -> None:
     """Takes the answer in without a pause."""
     exhaust(metadata.updating(answer, now))
+
+
+def request(metadata: Metadata, now: float) -> MetadataRequest:
+    """The request that is made now, without a pause."""
+    steps = metadata.requesting(now)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            made: MetadataRequest = stop.value
+            return made
 
 
 def make(**times: Any) -> Metadata:
@@ -55,14 +67,14 @@ def known(*topics: MetadataResponseTopic, **times: Any) -> Metadata:
     metadata = make(**times)
     for one in topics:
         metadata.use_topic(one.name or "", 0)
-    metadata.request(0)
+    request(metadata, 0)
     update(metadata, response(*topics), 0)
     return metadata
 
 
 def asked(metadata: Metadata, now: float) -> list[str | None]:
     """The topics of a request that is made now."""
-    return [one.name for one in metadata.request(now).topics or ()]
+    return [one.name for one in request(metadata, now).topics or ()]
 
 
 def leaders(metadata: Metadata, name: str = "t") -> list[int]:
@@ -96,7 +108,7 @@ def test_needed_metadata_is_requested_after_the_back_off() -> None:
 def test_the_back_off_begins_with_the_end_of_the_last_attempt() -> None:
     metadata = known(topic("t", partition(0)))
     for answered in (True, False):
-        metadata.request(10)
+        request(metadata, 10)
         update(metadata, response(topic("t", partition(0))), 15) if answered else metadata.failed(15)
         metadata.request_update()
         assert metadata.next_update() > 15.7
@@ -104,7 +116,7 @@ def test_the_back_off_begins_with_the_end_of_the_last_attempt() -> None:
 
 def test_a_topic_added_during_a_request_is_requested_at_once() -> None:
     metadata = known(topic("t", partition(0)))
-    metadata.request(10)
+    request(metadata, 10)
     metadata.use_topic("new", 11)
     update(metadata, response(topic("t", partition(0))), 15)
     assert metadata.next_update() <= 15
@@ -122,13 +134,13 @@ def test_the_back_off_grows_while_nothing_comes_of_it_and_starts_again() -> None
     waits = []
     for now in range(100, 700, 100):
         metadata.request_update()
-        metadata.request(now)
+        request(metadata, now)
         metadata.failed(now) if now % 200 else update(metadata, response(topic("t", partition(0))), now)
         metadata.request_update()
         waits.append(metadata.next_update() - now)
     assert waits[0] <= 1.2
     assert all(6.4 <= wait <= 9.6 for wait in waits[3:])
-    metadata.request(1000)
+    request(metadata, 1000)
     update(metadata, response(topic("t", partition(0, leader=2, epoch=1))), 1000)
     metadata.request_update()
     assert metadata.next_update() <= 1001.2
@@ -146,10 +158,10 @@ def test_a_topic_with_a_transient_error_is_requested_again(code: ErrorCode) -> N
     assert metadata.cluster.errors == {"t": code}
     assert "t" not in metadata.cluster.topics
     assert metadata.next_update() <= 1.2
-    metadata.request(2)
+    request(metadata, 2)
     update(metadata, response(topic("t", error=code)), 2)
     assert metadata.failures == {"t": (code, 2)}
-    metadata.request(5)
+    request(metadata, 5)
     update(metadata, response(topic("t", partition(0))), 5)
     assert (metadata.failures, metadata.cluster.errors) == ({}, {})
 
@@ -181,10 +193,10 @@ def test_every_topic_in_use_is_requested() -> None:
     metadata = make()
     metadata.use_topic("t", 0)
     metadata.use_topic("u", 0)
-    request = metadata.request(1)
-    assert [topic_request.name for topic_request in request.topics or []] == ["t", "u"]
-    assert request.allow_auto_topic_creation
-    assert not make(creates_topics=False).request(0).allow_auto_topic_creation
+    made = request(metadata, 1)
+    assert [one.name for one in made.topics or []] == ["t", "u"]
+    assert made.allow_auto_topic_creation
+    assert not request(make(creates_topics=False), 0).allow_auto_topic_creation
 
 
 def test_a_new_topic_is_requested_alone_and_the_others_stay() -> None:
@@ -244,7 +256,7 @@ def test_after_a_failure_all_topics_are_requested() -> None:
 def test_a_topic_long_unused_is_forgotten() -> None:
     metadata = known(topic("t", partition(0)), topic("u", partition(0)))
     metadata.use_topic("u", 50)
-    assert [topic_request.name for topic_request in metadata.request(61).topics or []] == ["u"]
+    assert [topic_request.name for topic_request in request(metadata, 61).topics or []] == ["u"]
     update(metadata, response(topic("u", partition(0))), 61)
     assert set(metadata.cluster.topics) == {"u"}
 
@@ -418,7 +430,7 @@ def test_topics_with_errors_that_may_pass_are_requested_again(code: ErrorCode) -
 def test_a_topic_refused_for_good_is_requested_only_with_the_others(code: ErrorCode) -> None:
     metadata = known(topic("t", partition(0)), max_idle=1000)
     metadata.use_topic("u", 0)
-    metadata.request(1)
+    request(metadata, 1)
     update(metadata, response(topic("t", partition(0)), topic("u", error=code)), 1)
     assert metadata.cluster.errors["u"] is code
     assert metadata.next_update() == 300
@@ -471,13 +483,13 @@ def test_leaders_learnt_meanwhile_are_not_forgotten() -> None:
 
 def test_a_topic_added_meanwhile_is_requested() -> None:
     metadata = known(topic("t", partition(0)))
-    metadata.request(1)
+    request(metadata, 1)
     steps = metadata.updating(response(topic("t", partition(0))), 1)
     next(steps)
     assert metadata.use_topic("new", 1)
     exhaust(steps)
     assert metadata.next_update() <= 1.2
-    assert "new" in [one.name for one in metadata.request(2).topics or ()]
+    assert "new" in [one.name for one in request(metadata, 2).topics or ()]
 
 
 @pytest.mark.parametrize(("topic_id", "passes"), [(ID, 2), (NO_TOPIC_ID, 3)])
@@ -503,3 +515,29 @@ def test_an_answer_is_in_force_when_it_has_been_followed() -> None:
 
     exhaust(metadata.updating(response(topic("t", partition(0, 2, 1), partition(1))), 1, follow))
     assert seen == leaders(metadata) == [2, 1]
+
+
+def test_a_request_for_many_topics_is_made_in_steps() -> None:
+    metadata = make()
+    names = [f"t{number}" for number in range(10 * STEP + 1)]
+    metadata.use_topics(names, 0)
+    assert len(list(metadata.requesting(0))) == 11
+    assert asked(metadata, 0) == names
+
+
+def test_topics_in_use_are_kept_and_those_without_metadata_are_needed() -> None:
+    metadata = known(topic("t", partition(0)))
+    metadata.use_topics(["t", "new"], 50)
+    assert asked(metadata, 50) == ["new"]
+    metadata.request_update()
+    assert asked(metadata, 61) == ["t", "new"]  # t was used at 50
+
+
+def test_a_topic_used_while_a_request_is_made_is_in_the_next() -> None:
+    metadata = known(topic("t", partition(0)))
+    metadata.use_topics([f"u{number}" for number in range(2 * STEP)], 1)
+    steps = metadata.requesting(1)
+    next(steps)
+    metadata.use_topic("new", 1)
+    exhaust(steps)
+    assert asked(metadata, 1) == ["new"]
