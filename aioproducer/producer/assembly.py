@@ -146,6 +146,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
         scheduling.windows,
         ids if config.enable_idempotence else None,
         rack=config.client_rack if config.partitioner_rack_aware else None,
+        arrived=lambda topic: cluster_watch.topic_arrived(topic),
     )
     client = KafkaClient(
         config,
@@ -227,7 +228,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
         Dispatcher(config, accumulator, lot, scheduling, alarm, client, exchange, thread_bytes),
     )
     parts = SenderParts(
-        supervisor, alarm, schedule, client, compressor, completer, id_source, waits, situation, sender_pass
+        supervisor, alarm, schedule, client, compressor, completer, id_source, topics, waits, situation, sender_pass
     )
     sender = Sender(config, lot, metrics, failures, parts, transactions)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from aioproducer.protocol.api_key import ApiKey
@@ -30,12 +30,11 @@ def versions() -> bytes:
     return b"".join(encode(ApiVersionsResponse(0, known), 0))
 
 
-def metadata(port: int, topics: Sequence[str], partitions: int) -> bytes:
-    """Topics with as many partitions each, which this broker leads and which have three replicas."""
+def metadata(port: int, topic: str, partitions: int) -> bytes:
+    """A topic whose partitions this broker leads, each with three replicas."""
     of = [MetadataResponsePartition(0, number, 0, 1, [0, 1, 2], [0, 1, 2], []) for number in range(partitions)]
     brokers = [MetadataResponseBroker(0, "127.0.0.1", port)]
-    found = [MetadataResponseTopic(0, topic, partitions=of) for topic in topics]
-    response = MetadataResponse(brokers=brokers, topics=found)
+    response = MetadataResponse(brokers=brokers, topics=[MetadataResponseTopic(0, topic, partitions=of)])
     return b"\0" + b"".join(encode(response, METADATA_VERSION))  # the header's tags
 
 

@@ -22,8 +22,6 @@ from benchmarks.stress.measured_loop import Held, MeasuredLoop
 from benchmarks.stress.producer_parts import parts_of
 
 VALUE = bytes(900)
-PARTITIONS = 3
-"""Of each topic where there are many."""
 
 
 class WrongRun(Exception):
@@ -154,26 +152,6 @@ async def expiry(loop: MeasuredLoop, size: int) -> Held:
     return held
 
 
-async def first_metadata(loop: MeasuredLoop, size: int) -> Held:
-    """The producer gets the metadata of a topic with many partitions."""
-    return (await _metadata(loop, ["t"], size)).first
-
-
-async def metadata_again(loop: MeasuredLoop, size: int) -> Held:
-    """It gets the same metadata again, without changes."""
-    return (await _metadata(loop, ["t"], size)).again
-
-
-async def first_topics(loop: MeasuredLoop, size: int) -> Held:
-    """The producer gets the metadata of many topics, each with a task that waits for it."""
-    return (await _metadata(loop, [f"t{number}" for number in range(size)], PARTITIONS)).first
-
-
-async def topics_again(loop: MeasuredLoop, size: int) -> Held:
-    """It gets the same metadata again, without changes."""
-    return (await _metadata(loop, [f"t{number}" for number in range(size)], PARTITIONS)).again
-
-
 class _Arrivals(NamedTuple):
     """Two answers with the same metadata."""
 
@@ -181,36 +159,79 @@ class _Arrivals(NamedTuple):
     again: Held
 
 
-async def _metadata(loop: MeasuredLoop, topics: Sequence[str], partitions: int) -> _Arrivals:
+async def first_metadata(loop: MeasuredLoop, size: int) -> Held:
+    """The producer gets the metadata of a topic with many partitions."""
+    return (await _metadata(loop, size)).first
+
+
+async def metadata_again(loop: MeasuredLoop, size: int) -> Held:
+    """It gets the same metadata again, without changes."""
+    return (await _metadata(loop, size)).again
+
+
+async def _metadata(loop: MeasuredLoop, size: int) -> _Arrivals:
     made: list[bytes] = []
 
     def answer(key: int, port: int) -> bytes:
         if key == ApiKey.API_VERSIONS:
             return canned_broker.versions()
         if not made:
-            made.append(canned_broker.metadata(port, topics, partitions))
+            made.append(canned_broker.metadata(port, "t", size))
         return made[0]
 
     with canned_broker.serving(answer) as port:
         producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{port}", enable_idempotence=False)
         await producer.start()
         try:
-            wanted = [asyncio.create_task(producer.partitions_for(topic)) for topic in topics]
             with loop.measured() as first:
-                if {len(await one) for one in wanted} != {partitions}:
+                if len(await producer.partitions_for("t")) != size:
                     raise WrongRun("not all partitions are known")
                 await asyncio.sleep(0.1)
-            gc.collect()
-            client = parts_of(producer).client
-            known = client.metadata.version
-            with loop.measured() as again:
-                client.request_update()
-                while client.metadata.version == known:
-                    await client.changes.next()
-                await asyncio.sleep(0.1)
+            return _Arrivals(first, await _again(loop, producer))
         finally:
             await producer.close(0)
-    return _Arrivals(first, again)
+
+
+async def first_topics(loop: MeasuredLoop, size: int) -> Held:
+    """The producer gets the metadata of many topics, for each of which a record waits, and delivers these."""
+    return (await _topics(loop, size)).first
+
+
+async def topics_again(loop: MeasuredLoop, size: int) -> Held:
+    """It gets the same metadata again, without changes."""
+    return (await _topics(loop, size)).again
+
+
+async def _topics(loop: MeasuredLoop, size: int) -> _Arrivals:
+    with ThreadedCluster() as cluster:
+        topics = [f"t{number}" for number in range(size)]
+        for topic in topics:
+            cluster.create_topic(topic, 1)
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, delivery_timeout_ms=600_000)
+        await producer.start()
+        try:
+            deliveries = [producer.send(topic, VALUE) for topic in topics]
+            gc.collect()
+            with loop.measured() as first:
+                await producer.flush()
+            if not all(delivery.done() and delivery.exception() is None for delivery in deliveries):
+                raise WrongRun("not all records are delivered")
+            return _Arrivals(first, await _again(loop, producer))
+        finally:
+            await producer.close(0)
+
+
+async def _again(loop: MeasuredLoop, producer: KafkaProducer) -> Held:
+    """All metadata arrives once more."""
+    gc.collect()
+    client = parts_of(producer).client
+    known = client.metadata.version
+    with loop.measured() as held:
+        client.request_update()
+        while client.metadata.version == known:
+            await client.changes.next()
+        await asyncio.sleep(0.1)
+    return held
 
 
 async def hostile_metadata(loop: MeasuredLoop, size: int) -> Held:
@@ -320,7 +341,7 @@ CASES = (
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
     Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
-    Case("first-topics", "topics in their first metadata, each with a task that waits for it", 10_000, first_topics),
+    Case("first-topics", "topics in their first metadata, each with a record that waits for it", 10_000, first_topics),
     Case("topics-again", "the same topics once more, unchanged", 10_000, topics_again),
     Case("hostile-metadata", "bytes of metadata, all empty partitions", 8 << 20, hostile_metadata),
     Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),

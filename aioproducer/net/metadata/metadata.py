@@ -214,7 +214,9 @@ class Metadata:
                 # A topic that is briefly missing keeps its partitions: its absence proves nothing.
         self._older = {name: count for name, count in self._older.items() if name in self._used}
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
+        yield
         kept = {name: topic for name, topic in old.topics.items() if name in self._used}
+        yield
         cluster = Cluster(nodes or old.nodes, kept | topics, errors, response.controller_id, response.cluster_id)
         for _ in follow(cluster):
             yield

@@ -108,6 +108,8 @@ class ParkingLot:
         self._expiring = TimeSlice(accumulator.loop)
         self._placing_slice = TimeSlice(accumulator.loop)
         self._placing = False
+        self._choosing = False
+        """The user's partitioner is asked about records that are about to move."""
         self._count = 0
         self._shut = True
         self._waited = (False, False)
@@ -126,7 +128,7 @@ class ParkingLot:
     def _gate(self) -> None:
         waiting = (len(self.memory) > 0, len(self.metadata) > 0)
         serializing = len(self.serializing) > 0
-        self._accumulator.detour = self._shut or waiting[0] or serializing
+        self._accumulator.detour = self._shut or waiting[0] or serializing or self._choosing
         if not waiting[0]:
             self.paused = False
         if waiting != self._waited:
@@ -228,6 +230,7 @@ class ParkingLot:
         refused = self._decide(topic)
         waiting = self.metadata.pop(topic, None)
         if waiting is None:
+            self._gate()
             return
         moved: list[ParkedRecord] = []
         still = WaitingLine()
@@ -249,7 +252,7 @@ class ParkingLot:
     def _decide(self, topic: str) -> dict[ParkedRecord, KafkaError]:
         """Calls the user's partitioner for records without a choice; returns the errors of those it refuses.
 
-        It may send records itself, so nothing is moved meanwhile.
+        It may send records itself, so nothing is moved meanwhile, and those go behind.
         """
         refused: dict[ParkedRecord, KafkaError] = {}
         waiting = self.metadata.get(topic)
@@ -257,12 +260,17 @@ class ParkingLot:
             return refused
         undecided = [record for record in waiting.records.values() if record.undecided()]
         undecided.sort(key=_number)
-        for record in undecided:
-            if record.choose is not None and record.partition is None and record.waiting():
-                try:
-                    record.partition = record.choose()
-                except PartitionerException as error:
-                    refused[record] = error
+        self._choosing = len(undecided) > 0
+        self._gate()
+        try:
+            for record in undecided:
+                if record.choose is not None and record.partition is None and record.waiting():
+                    try:
+                        record.partition = record.choose()
+                    except PartitionerException as error:
+                        refused[record] = error
+        finally:
+            self._choosing = False
         return refused
 
     def place(self) -> None:

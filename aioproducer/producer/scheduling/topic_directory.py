@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
@@ -23,6 +23,8 @@ class TopicDirectory:
     """Partitions come, leaders move, topics are created anew; a topic that is missing from the cluster stays as it was.
 
     ``ids`` is None for a producer without idempotence, ``rack`` the one to prefer (partitioner.rack.aware), or None.
+    ``arrived(topic)`` is called in the step in which a topic's partitions come, before anybody can send to these: older
+    records may wait for them.
     """
 
     def __init__(
@@ -33,6 +35,8 @@ class TopicDirectory:
         windows: InFlightWindows,
         ids: ProducerIds | None,
         rack: str | None = None,
+        *,
+        arrived: Callable[[str], object] = lambda topic: None,
     ) -> None:
         self.topics = topics
         """By name."""
@@ -41,17 +45,20 @@ class TopicDirectory:
         self._windows = windows
         self._ids = ids
         self._rack = rack
+        self._arrived = arrived
         self._followed: dict[str, TopicMetadata] = {}
         self._gone: dict[tuple[str, int], PartitionQueue] = {}
         self._moved_meanwhile: set[PartitionQueue] = set()
         """Partitions that got a newer leader while a cluster is being followed."""
 
     def following(self, cluster: Cluster, now: float) -> Iterator[None]:
-        """Applies the cluster's state, with a pause after every few partitions."""
+        """Applies the cluster's state, with a pause after every few topics and partitions."""
         self._moved_meanwhile = set()
         if self._rack is not None:
             self._locate(cluster)
-        for name, topic in cluster.topics.items():
+        for number, (name, topic) in enumerate(cluster.topics.items()):
+            if number % STEP == STEP - 1:
+                yield
             if self._followed.get(name) is topic:
                 continue
             queues = self.topics.get(name)
@@ -59,6 +66,12 @@ class TopicDirectory:
                 queues = self.topics[name] = TopicQueues(name, topic.topic_id, self._partitioning)
             yield from self._take(queues, topic, now)
             self._followed[name] = topic  # not before: an interrupted run must be repeated
+            self._arrived(name)
+
+    def partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
+        """Those that have come, as they were then; none while the topic is unknown."""
+        followed = self._followed.get(topic)
+        return () if followed is None else followed.partitions
 
     def _locate(self, cluster: Cluster) -> None:
         in_rack = {node.node_id for node in cluster.nodes.values() if node.rack == self._rack}

@@ -52,6 +52,11 @@ class ClusterWatch:
         """Applies new metadata, with a pause after every few partitions."""
         return self._topics.following(cluster, self._loop.time())
 
+    def topic_arrived(self, topic: str) -> None:
+        """Its partitions have come. Records that wait for them go before any that are sent from now on."""
+        if self._waits.topic_arrived(topic):
+            self._alarm.ring()
+
     def metadata_arrived(self) -> None:
         self._metrics.keep_topics(self._client.metadata.cluster.topics)
         self._waits.metadata_arrived()

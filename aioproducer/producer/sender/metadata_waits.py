@@ -81,6 +81,13 @@ class MetadataWaits:
             ) from None
         return known
 
+    def topic_arrived(self, topic: str) -> bool:
+        """Moves the records that wait for the topic's metadata; whether there were any."""
+        if topic not in self._lot.metadata:
+            return False
+        self._lot.metadata_arrived(topic)
+        return True
+
     def metadata_arrived(self) -> None:
         cluster = self._client.metadata.cluster
         for topic in [topic for topic in self._lot.metadata if topic in cluster.topics]:

@@ -23,6 +23,7 @@ from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.parking.enqueue_wait import notify_all_settled, notify_settled
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.schedule import Schedule
+from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.sender.alarm import Alarm
 from aioproducer.producer.sender.compressor import Compressor
 from aioproducer.producer.sender.metadata_waits import MetadataWaits
@@ -48,6 +49,7 @@ class SenderParts:
     compressor: Compressor
     completer: BatchCompleter
     id_source: ProducerIdSource
+    topics: TopicDirectory
     waits: MetadataWaits
     situation: Situation
     sender_pass: SenderPass
@@ -99,7 +101,7 @@ class Sender:
     def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
         """The topic's partitions; none while they are unknown."""
         known = self._client.metadata.cluster.topics.get(topic)
-        return () if known is None else known.partitions
+        return self.parts.topics.partitions(topic) if known is None else known.partitions
 
     async def partitions_for(self, topic: str, least: int = 1) -> list[PartitionInfo]:
         """The topic's partitions, waiting at most max.block.ms for at least this many."""

@@ -137,6 +137,7 @@ def draw(
         old_nodes=[node for node in range(nodes) if brokers.random() < 0.2],
         collects=of("collects").random() < 0.1,
         coarse=of("coarse").random() < 0.2,
+        slow=of("slow").random() < 0.1,
         calm=calm,
         ample=ample,
         rates=possible({kind: rate for kind, rate in drawn.items() if kind in kinds} | dict(rates or {})),

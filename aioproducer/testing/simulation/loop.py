@@ -38,7 +38,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     bytes of a connection arrive in order. ``random`` decides what asyncio leaves open: the order in which sockets are
     ready, how late a timer fires, and, with the probability ``stalls`` per turn, for how long the loop is held up.
     ``collects``: garbage is collected all the time, so a task without references disappears. ``coarse``: the clock has
-    whole milliseconds and rounds delays to them, as in uvloop, so a timer may fire early.
+    whole milliseconds and rounds delays to them, as in uvloop, so a timer may fire early. ``computing``: the seconds
+    that go by whenever somebody asks the clock, so that what gives others turns when it has taken long does so.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         stalls: float = 0.0,
         collects: bool = False,
         coarse: bool = False,
+        computing: float = 0.0,
         max_steps: int = 50_000,
     ) -> None:
         super().__init__()
@@ -63,6 +65,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.stalls = stalls
         self.collects = collects
         self.coarse = coarse
+        self.computing = computing
         self.set_debug(False)  # a run is the same in Python's development mode
         self.steps = 0
         """Turns of the loop so far."""
@@ -72,6 +75,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # Time
 
     def time(self) -> float:
+        self._now += self.computing
         now = self.exact_time()
         return math.floor(now * 1000) / 1000 if self.coarse else now
 

@@ -92,6 +92,8 @@ class Scenario:
     """Garbage is collected all the time."""
     coarse: bool
     """The clock has whole milliseconds, as uvloop's."""
+    slow: bool
+    """The machine is slow, so that what takes a time slice takes many."""
     calm: bool
     """There are no faults and times are generous, so everything must be delivered."""
     ample: bool = False
@@ -189,6 +191,7 @@ class Scenario:
             + (", garbage is collected all the time" if self.collects else "")
             + (", sequences come to their end" if self.wraps else "")
             + (", the clock has whole milliseconds" if self.coarse else "")
+            + (", the machine is slow" if self.slow else "")
             + (", faults pass and there is ample time" if self.ample else ""),
             f"faults for {self.faults_until:.3f} s: {rates or 'none'}",
             f"{self.ending.value} ({self.ends_at:.3f} s, time-out {self.close_timeout:.3f} s)",

@@ -20,6 +20,9 @@ from aioproducer.testing.simulation.trace import Trace
 
 HOST = "kafka"
 
+COMPUTING = 0.0006
+"""Seconds between two looks at the clock on a slow machine: longer than a time slice."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -42,7 +45,7 @@ class Surroundings:
         seed = scenario.seed
         trace = Trace(keep=keep_trace)
         stalls = scenario.rates.get("stalls", 0.0) / 10
-        violations = Violations(trace, slack=1.0 if stalls else 0.05)
+        violations = Violations(trace, slack=1.0 if stalls or scenario.slow else 0.05)
         upgrades = "upgrades" in scenario.rates
         faults = SimulatedFaults(
             stream(seed, "faults"), scenario.rates, scenario.milliseconds("request_timeout_ms"), trace
@@ -57,7 +60,12 @@ class Surroundings:
         network = Network(stream(seed, "network"), scenario.conditions, faults, trace)
         network.watch = WireWatch(scenario, violations)
         loop = SimulatedLoop(
-            stream(seed, "loop"), network, stalls=stalls, collects=scenario.collects, coarse=scenario.coarse
+            stream(seed, "loop"),
+            network,
+            stalls=stalls,
+            collects=scenario.collects,
+            coarse=scenario.coarse,
+            computing=COMPUTING if scenario.slow else 0.0,
         )
         faults.now = loop.exact_time
         began = loop.now

@@ -275,3 +275,15 @@ def test_an_interrupted_update_is_finished_by_the_next_one() -> None:
     exhaust(scene.directory.following(now, 0.0))
     assert scene.leaders() == [1] * 1000
     assert list(scene.directory.following(now, 0.0)) == []
+
+
+def test_partitions_come_in_the_step_in_which_that_is_said() -> None:
+    scene, said = Scene(), set[str]()
+    scene.directory._arrived = said.add
+    names = [f"t{number}" for number in range(3)]
+    infos = {name: tuple(PartitionInfo(name, number, 1, 0, (1,), (1,), ()) for number in range(100)) for name in names}
+    topics = {name: TopicMetadata(name, FIRST, infos[name]) for name in names}
+    for _ in scene.directory.following(Cluster(topics=topics), 0.0):
+        assert {name for name, queues in scene.topics.items() if queues.queues} == said
+        assert {name for name in names if scene.directory.partitions(name)} == said
+    assert said == set(names)

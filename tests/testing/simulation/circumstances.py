@@ -245,6 +245,19 @@ def of_topics_with_ids(before: Circumstances) -> Circumstances:
     return changed
 
 
+def on_a_slow_machine(scenario: Scenario) -> Scenario | None:
+    """Records for many topics are sent while the first metadata of these is applied, in many steps."""
+    found = crowded(scenario)
+    if found is None:
+        return None
+    return replace(
+        found,
+        slow=True,
+        topics=[TopicPlan(f"topic{number}", 1, 0.0) for number in range(8)],
+        work=[replace(plan, burst=1, pause=0.002, enqueues=False, cancels=0.0) for plan in found.work],
+    )
+
+
 def poisoned(scenario: Scenario) -> Scenario | None:
     """Crowded, and some records are too large for their topic."""
     found = crowded(scenario)

@@ -33,6 +33,7 @@ from aioproducer.producer.idempotence.sequences import WINDOW, PartitionSequence
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.sender import sender
+from aioproducer.producer.sender.cluster_watch import ClusterWatch
 from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.producer.sender.sender import Sender
 from aioproducer.producer.windows.line_limit import LineLimit
@@ -51,6 +52,7 @@ from .circumstances import (
     of_many_records,
     of_old_records,
     of_topics_with_ids,
+    on_a_slow_machine,
     on_slow_lines,
     only,
     patient,
@@ -212,6 +214,11 @@ def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
         self._accumulator.detour = self._shut
 
     wrap(monkeypatch, ParkingLot, "_gate", gate)
+
+
+@bug(on_a_slow_machine)
+def newcomers_overtake_records_that_wait_for_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ClusterWatch, "topic_arrived", lambda self, topic: None)
 
 
 @bug(undisturbed(held_up))
