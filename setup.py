@@ -80,6 +80,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/exchange/completion.py",
     "aioproducer/producer/scheduling/deadlines.py",
     "aioproducer/producer/delivery/delivery.py",
+    "aioproducer/producer/delivery/listeners.py",
     "aioproducer/producer/scheduling/drain.py",
     "aioproducer/producer/windows/line_limit.py",
     "aioproducer/producer/windows/line_window.py",

@@ -24,6 +24,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
 from aioproducer.producer.batches.producer_batch import BATCH_COST, ProducerBatch
+from aioproducer.producer.delivery.audience import Audience
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord
@@ -156,10 +157,14 @@ def traced(build: Callable[[], object]) -> int:
 def batch_cost(count: int = 2000) -> int:
     """Bytes that a batch of one record takes beside its record and 16 bytes of sizes, when it is closed."""
 
+    audiences = []
+
     def build() -> dict[ProducerBatch, int]:
         batches = {}
+        audience = Audience(LOOP)
+        audiences.append(audience)
         for number in range(count):
-            result = ProduceResult(LOOP, "topic", number)
+            result = ProduceResult(audience, "topic", number)
             result.add_waiter(0, None)  # whose future is that of the task that awaits
             batch = ProducerBatch(result, BatchBuffer(), 10_000 + number, 10**12 + number, 1000.0 + number)
             _ = batch.append(10**12, None, b"0123456789", None)
@@ -190,7 +195,8 @@ def parked_cost(count: int = 2000) -> int:
             within_serializer=lambda: False,
         )
         for number in range(count):
-            lot.park(ParkedRecord(LOOP, ProducerRecord("topic", b"value"), 100, now=1000.0 + number, max_block=60.0))
+            record = ProducerRecord("topic", b"value")
+            lot.park(ParkedRecord(accumulator.audience, record, 100, now=1000.0 + number, max_block=60.0))
         return lot
 
     return (traced(lambda: lot_of(count)) - traced(lambda: lot_of(0))) // count

@@ -13,7 +13,7 @@ from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.future import READS_A_TURN, Ending, RecordFuture, reading_turns
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.producer.delivery.produce_result import ProduceResult
-from tests.producer.simulations.standing_loop import succeed
+from tests.producer.simulations.standing_loop import new_result, succeed
 
 Sent = tuple[ProduceResult, Any]
 """The future by no type, because it ends with a number in the place of metadata."""
@@ -22,7 +22,7 @@ Use = Callable[[RecordFuture], Awaitable[Any]]
 
 def sent() -> Sent:
     loop = asyncio.get_running_loop()
-    result = ProduceResult(loop, "orders", 3)
+    result = new_result(loop, "orders", 3)
     return result, RecordFuture(Delivery(result, 5), ending(loop))
 
 
@@ -146,7 +146,7 @@ async def test_the_first_end_of_a_result_is_final() -> None:
 
 async def test_a_task_that_reads_many_results_in_a_row_gives_the_others_turns() -> None:
     loop = asyncio.get_running_loop()
-    result, common = ProduceResult(loop, "orders", 3), ending(loop)
+    result, common = new_result(loop, "orders", 3), ending(loop)
     succeed(result, 3 * READS_A_TURN)
     futures = [RecordFuture(Delivery(result, index), common) for index in range(3 * READS_A_TURN)]
     read: list[Any] = []

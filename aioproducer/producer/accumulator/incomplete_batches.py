@@ -8,48 +8,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
+from mypy_extensions import mypyc_attr
+
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 
 
+# It refers to batches and not to entries: with those it would form cycles, which the garbage collector does not see.
 @final
+@mypyc_attr(acyclic=True)
 class _Entry:
-    """A batch, its queue, and the batches before and behind it."""
+    """A batch's queue, and the batches before and behind it."""
 
-    __slots__ = ("batch", "newer", "older", "queue")
+    __slots__ = ("newer", "older", "queue")
 
-    def __init__(self, batch: ProducerBatch, queue: PartitionQueue) -> None:
-        self.batch = batch
+    def __init__(self, queue: PartitionQueue) -> None:
         self.queue = queue
-        self.older: _Entry | None = None
-        self.newer: _Entry | None = None
+        self.older: ProducerBatch | None = None
+        self.newer: ProducerBatch | None = None
 
 
 @final
 class IncompleteBatches:
     """Kafka's class of this name: a doubly linked list, and each batch's node in it."""
 
-    __slots__ = ("_entries", "_newest", "_oldest", "oldest")
+    __slots__ = ("_entries", "_newest", "oldest")
 
     def __init__(self) -> None:
         self._entries: dict[ProducerBatch, _Entry] = {}
-        self._oldest: _Entry | None = None
-        self._newest: _Entry | None = None
+        self._newest: ProducerBatch | None = None
         self.oldest: ProducerBatch | None = None
         """The oldest batch; None if there is none."""
 
     def add(self, batch: ProducerBatch, queue: PartitionQueue) -> None:
         """A new batch, the newest."""
-        entry = _Entry(batch, queue)
-        newest = self._newest
-        if newest is None:
-            self._oldest = entry
-            self.oldest = batch
-        else:
-            newest.newer = entry
-            entry.older = newest
-        self._newest = entry
-        self._entries[batch] = entry
+        self._insert(batch, queue, self._newest)
 
     def remove(self, batch: ProducerBatch) -> None:
         """Removes a batch that has ended; harmless if it was removed before."""
@@ -58,43 +51,39 @@ class IncompleteBatches:
             return
         older, newer = entry.older, entry.newer
         if older is None:
-            self._oldest = newer
-            self.oldest = None if newer is None else newer.batch
+            self.oldest = newer
         else:
-            older.newer = newer
+            self._entries[older].newer = newer
         if newer is None:
             self._newest = older
         else:
-            newer.older = older
-        entry.older = entry.newer = None
+            self._entries[newer].older = older
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
         """Replaces a batch by its parts, which are as old."""
         whole = self._entries[batch]
         place = whole.older
-        queue = whole.queue
         self.remove(batch)
         for part in parts:
-            entry = _Entry(part, queue)
-            self._insert(entry, place)
-            place = entry
+            self._insert(part, whole.queue, place)
+            place = part
 
-    def _insert(self, entry: _Entry, older: _Entry | None) -> None:
+    def _insert(self, batch: ProducerBatch, queue: PartitionQueue, older: ProducerBatch | None) -> None:
         """Inserts behind ``older``; at the front if that is None."""
-        self._entries[entry.batch] = entry
+        entry = self._entries[batch] = _Entry(queue)
         entry.older = older
         if older is None:
-            newer = self._oldest
-            self._oldest = entry
-            self.oldest = entry.batch
+            newer = self.oldest
+            self.oldest = batch
         else:
-            newer = older.newer
-            older.newer = entry
+            before = self._entries[older]
+            newer = before.newer
+            before.newer = batch
         entry.newer = newer
         if newer is None:
-            self._newest = entry
+            self._newest = batch
         else:
-            newer.older = entry
+            self._entries[newer].older = batch
 
     def queue_of(self, batch: ProducerBatch) -> PartitionQueue:
         """The queue of a batch that has not ended."""
@@ -103,10 +92,11 @@ class IncompleteBatches:
     def items(self) -> list[tuple[ProducerBatch, PartitionQueue]]:
         """Each batch with its queue, oldest first; a copy."""
         found: list[tuple[ProducerBatch, PartitionQueue]] = []
-        entry = self._oldest
-        while entry is not None:
-            found.append((entry.batch, entry.queue))
-            entry = entry.newer
+        batch = self.oldest
+        while batch is not None:
+            entry = self._entries[batch]
+            found.append((batch, entry.queue))
+            batch = entry.newer
         return found
 
     def queues(self) -> list[PartitionQueue]:

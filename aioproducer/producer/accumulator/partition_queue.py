@@ -6,7 +6,7 @@ import math
 from collections import deque
 from typing import final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.reason import Reason
@@ -15,6 +15,7 @@ from aioproducer.producer.idempotence.sequences import PartitionSequences
 
 
 @final
+@mypyc_attr(acyclic=True)
 class PartitionQueue:
     """Kafka's ``Deque<ProducerBatch>`` of a topic-partition, and what decides whether its head may be sent.
 

@@ -26,6 +26,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.wall_clock import now_ms
 from aioproducer.producer.batches.buffer_pool import BufferPool
 from aioproducer.producer.batches.producer_batch import BATCH_COST, NO_LIMIT, OPEN_RECORD_COST, ProducerBatch
+from aioproducer.producer.delivery.audience import Audience
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import Hooks, Loop, ProduceResult
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
@@ -98,7 +99,7 @@ def _opened(queue: PartitionQueue, batch: ProducerBatch) -> None:
 
 
 def _changed(queue: PartitionQueue) -> None:
-    """Does nothing; the default ``on_ready`` and ``on_full``."""
+    """Does nothing; the default ``on_ready``, ``on_full`` and ``on_awaited``."""
 
 
 def _never() -> bool:
@@ -130,10 +131,11 @@ class RecordAccumulator:
     A batch is ready with ``batch_size`` bytes. While it cannot leave, it takes more, up to ``batch_max_size`` bytes, to
     what its topic is known to take (``limits``), and to what ``line_takes(queue)``, the connection to its leader.
 
-    ``on_open(queue, batch)`` is called for each new batch, ``on_ready(queue)`` when the open one is ready, and
-    ``on_full(queue)`` for each one closed before it is drained. ``turn_is_due()`` returns whether ``enqueue`` must give
-    the loop a turn; it is called once for every ``batch_size`` bytes of memory that are charged. A batch of
-    ``thread_bytes`` that is the next to leave is closed once it is ready, to be compressed meanwhile.
+    ``on_open(queue, batch)`` is called for each new batch, ``on_ready(queue)`` when the open one is ready,
+    ``on_full(queue)`` for each one closed before it is drained, and ``on_awaited(queue)`` when a task awaits a record
+    of an open batch whose result is ``watched``. ``turn_is_due()`` returns whether ``enqueue`` must give the loop a
+    turn; it is called once for every ``batch_size`` bytes of memory that are charged. A batch of ``thread_bytes`` that
+    is the next to leave is closed once it is ready, to be compressed meanwhile.
     """
 
     def __init__(
@@ -152,6 +154,7 @@ class RecordAccumulator:
         on_open: Callable[[PartitionQueue, ProducerBatch], object] = _opened,
         on_ready: Callable[[PartitionQueue], object] = _changed,
         on_full: Callable[[PartitionQueue], object] = _changed,
+        on_awaited: Callable[[PartitionQueue], object] = _changed,
         turn_is_due: Callable[[], bool] = _never,
         line_takes: Callable[[PartitionQueue], int] = _anything,
     ) -> None:
@@ -167,6 +170,7 @@ class RecordAccumulator:
         self._on_open = on_open
         self._on_ready = on_ready
         self._on_full = on_full
+        self._on_awaited = on_awaited
         self._turn_is_due = turn_is_due
         self._line_takes = line_takes
         self._until_turn: i64 = batch_size
@@ -174,7 +178,7 @@ class RecordAccumulator:
         self.limits = BatchLimits()
         self.ratios = ratios
         """The compression ratio of each topic; None without compression."""
-        self.hooks = hooks
+        self.audience = Audience(loop, hooks, self._awaited)
         self.topics: dict[str, TopicQueues] = {}
         self.detour = True
         """No record may be appended directly: the producer is not started, is closed, or has records in the parking
@@ -336,6 +340,15 @@ class RecordAccumulator:
             queue.batches.append(self.take_open(queue))
             self._on_full(queue)
 
+    def _awaited(self, result: ProduceResult) -> None:
+        queues = self.topics.get(result.topic)
+        if queues is None or result.partition >= len(queues.queues):
+            return
+        queue = queues.queues[result.partition]
+        batch = queue.open
+        if batch is not None and batch.result is result:
+            self._on_awaited(queue)
+
     def take_open(self, queue: PartitionQueue) -> ProducerBatch:
         """Closes the open batch for a caller that drains it at once."""
         batch = queue.open
@@ -421,7 +434,7 @@ class RecordAccumulator:
         self._until_turn -= allocated
         if self._until_turn <= 0:
             self._ask_for_turn()
-        result = ProduceResult(self.loop, queue.topic, queue.partition, self.hooks)
+        result = ProduceResult(self.audience, queue.topic, queue.partition)
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
         batch.ready_size = batch.limit = self.limit(queue.topic, self.batch_size, created)

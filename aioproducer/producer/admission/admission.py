@@ -214,13 +214,12 @@ class Admission:
         if serialization is not None:
             size += serialization.size
         parked = ParkedRecord(
-            self._loop,
+            self._accumulator.audience,
             record,
             size,
             now=self._loop.time(),
             max_block=self._max_block,
             condition=None if condition is None else condition(),
-            hooks=self._hooks,
             intercepted=intercepted,
             choose=choose,
             serialization=serialization,
@@ -234,7 +233,7 @@ class Admission:
         self.check_open()
         self.missing(error)
         where = (topic, -1 if partition is None else partition)
-        result = ProduceResult(self._loop, *where, self._hooks)
+        result = ProduceResult(self._accumulator.audience, *where)
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         result.fail(ended)
         self.refused(topic, error)
@@ -290,4 +289,4 @@ class Admission:
     def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
         """Logs the failure of a record that no caller has asked about by now."""
         if not result.error_seen:
-            self._failures.failed(result.topic, result.partition, 1, error, result.loop.time())
+            self._failures.failed(result.topic, result.partition, 1, error, self._loop.time())

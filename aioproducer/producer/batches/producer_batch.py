@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.errors.printable import printable
@@ -37,7 +37,9 @@ NO_LIMIT: Final = 2**63 - 1
 """More bytes than any batch or request can have."""
 
 
+# The garbage collector does not look into it (docs/internals/compiled.md).
 @final
+@mypyc_attr(acyclic=True)
 class ProducerBatch:
     """Records for one partition, their bytes, and the state of their sending. Times are the loop's, in seconds."""
 
@@ -47,12 +49,14 @@ class ProducerBatch:
         "arrives_until",
         "asked_about",
         "attempts",
+        "awaited_again",
         "base_sequence",
         "base_timestamp",
         "body",
         "buffer",
         "compressing",
         "count",
+        "count_before",
         "created",
         "drain_order",
         "excused",
@@ -66,6 +70,7 @@ class ProducerBatch:
         "ledger",
         "limit",
         "log",
+        "looked_at",
         "max_timestamp",
         "maybe_appended",
         "maybe_before",
@@ -117,6 +122,12 @@ class ProducerBatch:
         self.drain_order: i64 = -1
         self.first: i64 = 0
         """The index of its first record in the batch that was drained; above 0 if that was split."""
+        # While it lingers, and tasks await records of it (``Schedule``):
+        self.looked_at = False
+        self.count_before: i64 = 0
+        """Its number of records at the Sender's last look, a turn of the loop ago; 0 before that."""
+        self.awaited_again = False
+        """A task has awaited a record since then."""
         # The state of its sending:
         self.ready_at: float = math.inf
         """When it became full, its linger ended or it was flushed: later waits have other reasons."""

@@ -84,7 +84,7 @@ def split(batch: ProducerBatch, records: bytes, target: int, apart: Sequence[int
 def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
     """An empty batch for the records from ``index`` on."""
     parent = batch.result
-    result = ProduceResult(parent.loop, parent.topic, parent.partition, parent.hooks)
+    result = ProduceResult(parent.present_audience(), parent.topic, parent.partition)
     timestamp = batch.base_timestamp + timestamp_delta_at(batch.sizes, index)
     child = ProducerBatch(result, BatchBuffer(), 0, timestamp, batch.created)
     child.expected_ratio = batch.expected_ratio

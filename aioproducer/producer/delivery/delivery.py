@@ -17,8 +17,8 @@ from aioproducer.record_metadata import RecordMetadata
 log = logging.getLogger(__name__)
 
 
-# Handles are many and short-lived, so the garbage collector does not look at them. They form no lasting cycle: a
-# completed result drops the references back to them, in its callbacks and waiters.
+# Handles are many and short-lived, so the garbage collector does not look at them. They refer to nothing but results,
+# which refer to nothing that leads back to them.
 @mypyc_attr(acyclic=True, free_list_len=1)
 class Delivery:
     """One record's delivery: await it for its :class:`RecordMetadata`, or for the error that ended it.
@@ -79,7 +79,7 @@ class Delivery:
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
         """Calls ``callback(delivery)`` when done, in record order within a batch; what it raises is logged."""
         result = self._present_result()
-        result.add_callback(self._index, _Callback(self, callback, result.loop, result.hooks))
+        result.add_callback(self._index, _Callback(self, callback, result.loop, result.hooks()))
 
     def place(self) -> tuple[ProduceResult, i64]:
         """The result that holds its end, and the index there. Changes nothing, so any thread may call it."""
@@ -94,11 +94,10 @@ class Delivery:
     def settled(self) -> Any:
         """A future that is done when the delivery is done or its batch was split; it never fails."""
         result = self._present_result()
+        if result.state < SUCCEEDED:
+            return result.waiter(WHOLE)
         future = result.loop.create_future()
-        if result.state >= SUCCEEDED:
-            future.set_result(None)
-        else:
-            result.add_waiter(WHOLE, future)
+        future.set_result(None)
         return future
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
@@ -112,8 +111,7 @@ class Delivery:
         lot = result.lot
         if lot is not None:
             lot.awaited(result)
-        future = result.loop.create_future()
-        result.add_waiter(self._index, future)
+        future = result.waiter(self._index)
         if lot is not None:
             future.add_done_callback(result.gave_up)
         waiting: Generator[Any, None, RecordMetadata] = future.__await__()

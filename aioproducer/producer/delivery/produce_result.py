@@ -4,6 +4,8 @@ A delivery is (result, index): the outcome is kept once per batch, so completing
 actual waiters, and a record without a waiter costs nothing to complete. A waiter (an asyncio future) exists only while
 a task awaits.
 
+A result refers to its audience weakly, and its listeners are kept there (``audience.py``).
+
 A result may be *forwarded*: a parked record's to the batch that took it in, a split batch's to its parts. Deliveries
 follow, and their waiters and callbacks move along.
 """
@@ -13,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.errors import DeliveryError, IllegalStateException
+from aioproducer.producer.delivery.audience import Audience
+from aioproducer.producer.delivery.listeners import Listeners
 from aioproducer.producer.delivery.record_sizes import key_size_at, timestamp_delta_at, value_size_at
 from aioproducer.record_metadata import RecordMetadata
 
@@ -55,6 +59,8 @@ class Hooks(Protocol):
 
     def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Any]]) -> None: ...
 
+    def on_send_error(self, record: Any, error: BaseException) -> None: ...
+
 
 class Lot(Protocol):
     """The part of the parking lot used here: it counts the tasks that await a parked record."""
@@ -72,16 +78,18 @@ _NOWHERE: Final[list[tuple[i64, Any, i64]]] = []
 """The forwarding of a result that was not forwarded; never changed."""
 
 
+# The garbage collector does not look into it (docs/internals/compiled.md).
 @final
+@mypyc_attr(acyclic=True)
 class ProduceResult:
     """The outcome of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).
 
     PENDING may become FORWARDED, SUCCEEDED, FAILED or ABORTED, and these are final: a batch completes once.
     """
 
-    def __init__(self, loop: Loop, topic: str, partition: i64, hooks: Hooks | None = None) -> None:
-        self.loop = loop
-        self.hooks = hooks
+    def __init__(self, audience: Audience, topic: str, partition: i64) -> None:
+        self._audience: Callable[[], Audience | None] = audience.weak
+        self._loop: Callable[[], Loop | None] = audience.weak_loop
         self.topic = topic
         self.partition = partition
         self.state: i64 = PENDING
@@ -92,34 +100,86 @@ class ProduceResult:
         self.error: DeliveryError | None = None
         self.error_seen = False
         """A caller has received the error."""
-        # None instead of an empty list: each parked record has its own result, and pays for each list.
-        # Two lists in step instead of one of pairs: with many tasks awaiting, pairs would be a tenth of the cost here.
-        self.waiters: list[Any] | None = None
-        self._awaited: list[i64] | None = None
-        self.callbacks: list[tuple[i64, Any]] | None = None
-        # Headers of the records whose end interceptors must see, in record order.
+        self._listened = False
+        """The audience has listeners of it."""
+        self.watched = False
+        """The audience is told once, when a task next awaits a record."""
+        self.parked = False
+        """Its record waits in the audience's parking lot."""
+        # Headers of the records whose end interceptors must see, in record order. None instead of an empty list: each
+        # parked record has its own result, and pays for each list.
         self.intercepted: list[tuple[i64, Any]] | None = None
         self.kept: i64 = 0
         """Bytes of memory that these take."""
         # (first index here, where it went, index there), ascending
         self.targets: list[tuple[i64, ProduceResult, i64]] = _NOWHERE
-        self.on_awaited: Callable[[], object] | None = None
-        """Called once, when a task next awaits a record."""
-        self.lot: Lot | None = None
+
+    @property
+    def loop(self) -> Loop:
+        loop = self._loop()
+        if loop is None:
+            raise IllegalStateException("the event loop of the delivery is gone")
+        return loop
+
+    def audience(self) -> Audience | None:
+        """None when the producer is gone."""
+        return self._audience()
+
+    def present_audience(self) -> Audience:
+        audience = self._audience()
+        if audience is None:
+            raise IllegalStateException("the producer is gone, and its loop ended before the record was delivered")
+        return audience
+
+    @property
+    def lot(self) -> Lot | None:
         """The parking lot in which this result's record waits; None if it does not wait."""
+        if not self.parked:
+            return None
+        audience = self._audience()
+        return None if audience is None else audience.lot
 
     def done(self) -> bool:
         return self.state >= SUCCEEDED
 
     def observed(self) -> bool:
         """Whether a failure would reach a caller; ``flush``, interceptors and cancelled tasks do not count."""
-        if self.callbacks:
-            return True
-        waiters = self.waiters
-        awaited = self._awaited
-        if waiters is None or awaited is None:
+        listeners = self._listeners()
+        if listeners is None:
             return False
-        return any(awaited[place] != WHOLE and not future.done() for place, future in enumerate(waiters))
+        if listeners.callbacks:
+            return True
+        awaited = listeners.awaited
+        return any(awaited[place] != WHOLE and not future.done() for place, future in enumerate(listeners.waiters))
+
+    def has_callbacks(self) -> bool:
+        listeners = self._listeners()
+        return listeners is not None and bool(listeners.callbacks)
+
+    def _listeners(self) -> Listeners | None:
+        if not self._listened:
+            return None
+        audience = self._audience()
+        return None if audience is None else audience.listeners.get(self)
+
+    def _take_listeners(self) -> Listeners | None:
+        """They are told now, so nothing refers to them any more."""
+        self.watched = False
+        if not self._listened:
+            return None
+        self._listened = False
+        audience = self._audience()
+        return None if audience is None else audience.listeners.pop(self, None)
+
+    def _listeners_in(self, audience: Audience) -> Listeners:
+        """Those of a pending result, to add to them."""
+        if self._listened:
+            known: Listeners = audience.listeners[self]
+            return known
+        self._listened = True
+        listeners = Listeners()
+        audience.listeners[self] = listeners
+        return listeners
 
     def succeed(self, base_offset: i64, log_append_time: i64, base_timestamp: i64, sizes: bytes) -> bool:
         """Completes every delivery of the batch; False if it was complete already."""
@@ -148,21 +208,17 @@ class ProduceResult:
             raise IllegalStateException("only a result that is still pending can be forwarded")
         self.targets = targets
         self.state = FORWARDED
-        waiters = self.waiters
-        awaited = self._awaited
-        callbacks = self.callbacks
         intercepted = self.intercepted
-        self.waiters = None
-        self._awaited = None
-        self.callbacks = None
         self.intercepted = None
-        self.on_awaited = None
+        listeners = self._take_listeners()
         if intercepted is not None:
             for index, headers in intercepted:
                 self.intercept(index, headers)
-        if waiters is not None and awaited is not None:
-            for place, future in enumerate(waiters):
-                self.add_waiter(awaited[place], future)
+        if listeners is None:
+            return
+        for place, future in enumerate(listeners.waiters):
+            self.add_waiter(listeners.awaited[place], future)
+        callbacks = listeners.callbacks
         if callbacks is not None:
             for index, callback in callbacks:
                 self.add_callback(index, callback)
@@ -179,40 +235,48 @@ class ProduceResult:
     def add_waiter(self, index: i64, future: Any) -> None:
         """``future`` gets the record's outcome; a future for the WHOLE or a SPAN is also notified of a forwarding."""
         if self.state == PENDING:
-            waiters = self.waiters
-            awaited = self._awaited
-            if waiters is None or awaited is None:
-                self.waiters = [future]
-                self._awaited = [index]
-            else:
-                waiters.append(future)
-                awaited.append(index)
-            if self.on_awaited is not None:
-                self.notice()
+            self._add_waiter(self.present_audience(), index, future)
         elif self.state == FORWARDED and index >= 0:
             place = self.target(index)
             place[0].add_waiter(place[1], future)
         else:
             self._wake(index, future)
 
+    def _add_waiter(self, audience: Audience, index: i64, future: Any) -> None:
+        listeners = self._listeners_in(audience)
+        listeners.waiters.append(future)
+        listeners.awaited.append(index)
+        if self.watched:
+            self.watched = False
+            audience.on_awaited(self)
+
+    def waiter(self, index: i64) -> Any:
+        """A new future that waits for a record of this result, which is pending."""
+        audience = self.present_audience()
+        future = audience.loop.create_future()
+        self._add_waiter(audience, index, future)
+        return future
+
     def notice(self) -> None:
         """Reports that a caller awaits a record, or will after earlier ones."""
-        on_awaited = self.on_awaited
-        if on_awaited is not None:
-            self.on_awaited = None
-            on_awaited()
+        if self.watched:
+            self.watched = False
+            audience = self._audience()
+            if audience is not None:
+                audience.on_awaited(self)
 
     def number_waiting(self) -> i64:
         """The number of futures that wait for a record's outcome."""
-        waiters = self.waiters
-        return 0 if waiters is None else len(waiters)
+        listeners = self._listeners()
+        return 0 if listeners is None else len(listeners.waiters)
 
     def add_callback(self, index: i64, callback: Any) -> None:
         """``callback()`` is called when the record is done: in record order, or soon if it is already done."""
         if self.state == PENDING:
-            callbacks = self.callbacks
+            listeners = self._listeners_in(self.present_audience())
+            callbacks = listeners.callbacks
             if callbacks is None:
-                callbacks = self.callbacks = []
+                callbacks = listeners.callbacks = []
             callbacks.append((index, callback))
         elif self.state == FORWARDED:
             place = self.target(index)
@@ -234,8 +298,14 @@ class ProduceResult:
         elif self.state == FORWARDED:
             place = self.target(index)
             place[0].intercept(place[1], headers)
-        elif self.hooks is not None:
-            self.hooks.on_acknowledgement(self, [(index, headers)])
+        else:
+            hooks = self.hooks()
+            if hooks is not None:
+                hooks.on_acknowledgement(self, [(index, headers)])
+
+    def hooks(self) -> Hooks | None:
+        audience = self._audience()
+        return None if audience is None else audience.hooks
 
     def metadata(self, index: i64) -> RecordMetadata:
         """The metadata of record ``index`` of a batch that succeeded."""
@@ -266,7 +336,7 @@ class ProduceResult:
 
     def _notify(self) -> None:
         intercepted = self.intercepted
-        hooks = self.hooks
+        hooks = None if intercepted is None else self.hooks()
         if intercepted is not None and hooks is not None:
             self.intercepted = None
             try:
@@ -277,17 +347,13 @@ class ProduceResult:
             self._notify_users()
 
     def _notify_users(self) -> None:
-        waiters = self.waiters
-        awaited = self._awaited
-        callbacks = self.callbacks
-        self.on_awaited = None
-        if waiters is not None and awaited is not None:
-            self.waiters = None
-            self._awaited = None
-            for place, future in enumerate(waiters):
-                self._wake(awaited[place], future)
+        listeners = self._take_listeners()
+        if listeners is None:
+            return
+        for place, future in enumerate(listeners.waiters):
+            self._wake(listeners.awaited[place], future)
+        callbacks = listeners.callbacks
         if callbacks is not None:
-            self.callbacks = None
             callbacks.sort(key=_by_index)
             for _, callback in callbacks:
                 callback()

@@ -56,8 +56,6 @@ async def all_ended(results: Iterable[ProduceResult]) -> None:
     while pending:
         result = pending.pop()
         if result.state == PENDING:
-            future = result.loop.create_future()
-            result.add_waiter(WHOLE, future)
-            await future
+            await result.waiter(WHOLE)
         if result.state == FORWARDED:
             pending += [target for _, target, _ in result.targets]

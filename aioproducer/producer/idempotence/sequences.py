@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
@@ -54,6 +54,7 @@ _NOWHERE: Final = 2**62
 
 
 @final
+@mypyc_attr(acyclic=True)
 class PartitionSequences:
     """One partition's sequence state."""
 

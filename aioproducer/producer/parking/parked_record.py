@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 from aioproducer.errors import DeliveryError
+from aioproducer.producer.delivery.audience import Audience
 from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.delivery.produce_result import PENDING, Loop, ProduceResult
-from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.delivery.produce_result import PENDING, ProduceResult
 from aioproducer.producer.hooks.pending_serialization import Serialization
 from aioproducer.producer.parking.held_delivery import HeldDelivery
 from aioproducer.types import ProducerRecord
@@ -22,7 +22,6 @@ class ParkedRecord:
     """A record on its way into the accumulator, and the result that its delivery points to."""
 
     __slots__ = (
-        "_hooks",
         "awaiters",
         "charged",
         "choose",
@@ -47,14 +46,13 @@ class ParkedRecord:
 
     def __init__(
         self,
-        loop: Loop,
+        audience: Audience,
         record: ProducerRecord[bytes | None, bytes | None],
         size: int,
         *,
         now: float,
         max_block: float,
         condition: Any = None,
-        hooks: Hooks | None = None,
         intercepted: ProducerRecord | None = None,
         choose: Callable[[], int | None] | None = None,
         serialization: Serialization | None = None,
@@ -75,7 +73,6 @@ class ParkedRecord:
         """When metadata was known and its wait for memory began."""
         self.deadline = now + max_block
         self.condition = condition
-        self._hooks = hooks
         self.intercepted = intercepted
         """The record as interceptors left it, if there are any: they see its end."""
         self.choose = choose
@@ -87,7 +84,7 @@ class ParkedRecord:
         """It counts in ``parked.memory``."""
         self.undecided_since = 0
         """The turn of the loop in which it arrived, if there was no room for it."""
-        self.result = ProduceResult(loop, *self.destination(), hooks)
+        self.result = ProduceResult(audience, *self.destination())
 
     @property
     def held(self) -> int:
@@ -107,8 +104,9 @@ class ParkedRecord:
         """Ends the record; interceptors see it first."""
         if self.serialization is not None:
             self.serialization.drop()
-        if self.intercepted is not None and self._hooks is not None:
-            self._hooks.on_send_error(self.intercepted, error)
+        hooks = None if self.intercepted is None else self.result.hooks()
+        if self.intercepted is not None and hooks is not None:
+            hooks.on_send_error(self.intercepted, error)
         self.result.fail(error, aborted)
 
     def undecided(self) -> bool:

@@ -78,6 +78,7 @@ class ParkingLot:
         on_serializing: Callable[[], object],
         within_serializer: Callable[[], bool],
     ) -> None:
+        accumulator.audience.lot = self
         self._accumulator = accumulator
         self._failures = failures
         self._metrics = metrics
@@ -149,7 +150,7 @@ class ParkingLot:
             self._decide_dropped()
         self._count += 1
         record.number = self._count
-        record.result.lot = self
+        record.result.parked = True
         self._parked[record.result] = record
         if record.condition is None:
             if self._full_for(record):
@@ -392,7 +393,7 @@ class ParkingLot:
     def left(self, result: ProduceResult) -> None:
         """A task that awaited the record was cancelled. If it was the last, the record is withdrawn."""
         record = self._parked[result]
-        if record.awaiters == 1 and not result.callbacks:
+        if record.awaiters == 1 and not result.has_callbacks():
             self.withdraw(record)
         else:
             self.released(result)
@@ -476,7 +477,7 @@ class ParkingLot:
         self._gate()
         self.settled += [record for record in records if record.condition is not None]
         for record in records:
-            record.result.lot = None
+            record.result.parked = False
         for record in records:
             if record.waiting():
                 self._fail(record, error, aborted=aborted)
@@ -573,7 +574,7 @@ class ParkingLot:
         self._no_charge(record)
         if record.condition is not None:
             self.settled.append(record)
-        record.result.lot = None
+        record.result.parked = False
         del self._parked[record.result]
 
     def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:

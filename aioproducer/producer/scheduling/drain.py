@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
@@ -20,6 +20,7 @@ MOST_BATCHES = 200
 
 
 @final
+@mypyc_attr(acyclic=True)
 class Drained:
     """A batch on its way into a request, and the queue it came from."""
 

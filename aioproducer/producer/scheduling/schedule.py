@@ -4,33 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import final
-
-from mypy_extensions import i64
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.scheduling.deadlines import DeadlineHeap
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import ReadySet
-
-
-@final
-class Lingering:
-    """A lingering batch, which is checked when a task awaits a record of it."""
-
-    def __init__(self, schedule: Schedule, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        self._schedule = schedule
-        self.queue = queue
-        self.batch = batch
-        self.count: i64 = 0
-        """Its number of records at the Sender's last check, a turn of the loop ago; 0 before that."""
-        self.is_looked_at = False
-        self.again = False
-        """A task has awaited a record since the Sender's last check."""
-
-    def awaited(self) -> None:
-        self._schedule.awaited(self)
 
 
 class Schedule:
@@ -60,7 +39,8 @@ class Schedule:
         self._tick = tick
         self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
-        self._awaited: list[Lingering] = []
+        self._awaited: list[tuple[PartitionQueue, ProducerBatch]] = []
+        """Open batches of which tasks have awaited records since the last pass, or before, and which have grown."""
         self._flushing = 0
         self._hurrying = False
 
@@ -75,18 +55,18 @@ class Schedule:
             queue.close_at = self._tick(queue.close_at)
             self._let_linger(queue)
             if pipeline is not None:
-                batch.result.on_awaited = Lingering(self, queue, batch).awaited
+                batch.result.watched = True
 
-    def awaited(self, one: Lingering) -> None:
-        """A task awaits a record of this batch."""
-        queue = one.queue
-        if queue.open is not one.batch or queue.due:
+    def awaited(self, queue: PartitionQueue) -> None:
+        """A task awaits a record of the queue's open batch."""
+        batch = queue.open
+        if batch is None or queue.due:
             return
-        if one.is_looked_at:
-            one.again = True
+        if batch.looked_at:
+            batch.awaited_again = True
         else:
-            one.is_looked_at = True
-            self._awaited.append(one)
+            batch.looked_at = True
+            self._awaited.append((queue, batch))
             self._wake()
 
     def reached(self, queue: PartitionQueue, now: float) -> None:
@@ -151,22 +131,21 @@ class Schedule:
         loop first; a batch that has grown by then keeps lingering until another task awaits a record of it.
         """
         awaited, self._awaited = self._awaited, []
-        for one in awaited:
-            queue, batch = one.queue, one.batch
+        for queue, batch in awaited:
             if queue.open is not batch or queue.due:
                 continue
-            if batch.result.number_waiting() >= batch.count or batch.count == one.count:
+            if batch.result.number_waiting() >= batch.count or batch.count == batch.count_before:
                 if self._pipeline is not None:
                     self._pipeline.awaited(queue.leader, now)
                 self._due(queue, now)
-            elif one.count == 0 or one.again:
-                one.count = batch.count
-                one.again = False
-                batch.result.on_awaited = one.awaited
-                self._awaited.append(one)
+            elif batch.count_before == 0 or batch.awaited_again:
+                batch.count_before = batch.count
+                batch.awaited_again = False
+                batch.result.watched = True
+                self._awaited.append((queue, batch))
             else:
-                one.count = 0
-                one.is_looked_at = False
+                batch.count_before = 0
+                batch.looked_at = False
 
     def next(self) -> float | None:
         """The next deadline."""

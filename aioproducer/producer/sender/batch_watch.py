@@ -77,6 +77,10 @@ class BatchWatch:
             self._compress(queue, batch)
         self._schedule.full(queue, self._loop.time())
 
+    def awaited(self, queue: PartitionQueue) -> None:
+        """A task awaits a record of the queue's open batch, which is watched."""
+        self._schedule.awaited(queue)
+
     def turn_is_due(self) -> bool:
         """Whether ``enqueue`` must give the loop a turn; then the Sender makes a pass, which begins the next slice."""
         if not self._since_pass.over():

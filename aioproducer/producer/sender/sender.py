@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from traceback import clear_frames
 from typing import TYPE_CHECKING
 
 from aioproducer.configs.producer_config import ProducerConfig
@@ -184,6 +185,8 @@ class Sender:
     def crashed(self, error: BaseException) -> None:
         """A task that must not die has died: everything that waits for it must end."""
         failed = KafkaError(f"the producer failed: {type(error).__name__}: {error}")
+        # Its frames lead to the producer, which deliveries must not (``Audience``): they keep their places only.
+        clear_frames(error.__traceback__)
         failed.__cause__ = error
         self.fail(failed)
 

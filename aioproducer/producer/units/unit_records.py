@@ -148,14 +148,13 @@ class UnitRecords:
 
     def _park(self, record: UnitRecord) -> Delivery:
         parked = ParkedRecord(
-            self._loop,
+            self._accumulator.audience,
             ProducerRecord(
                 record.topic, record.value, record.key, record.partition, record.timestamp_ms, record.headers
             ),
             record.size,
             now=self._loop.time(),
             max_block=self._max_block,
-            hooks=self._hooks,
         )
         lot = self._lot
         lot.park(parked)

@@ -67,6 +67,9 @@ class _Opened:
     def full(self, queue: PartitionQueue) -> None:
         pass
 
+    def awaited(self, queue: PartitionQueue) -> None:
+        pass
+
     def turn_is_due(self) -> bool:
         return False
 

@@ -71,7 +71,7 @@ class AdmissionMachine(RuleBasedStateMachine):
         self.hooks = Hooks(config)
         self.hooks.bind(self.here.loop, lambda: False)
         self.counting: Counting = self.hooks._plugins[0]
-        self.here.accumulator.hooks = self.hooks
+        self.here.accumulator.audience.hooks = self.hooks
         sender: Any = SimpleNamespace(fatal=None, parked=lambda topic: None)
         self.admission = Admission(
             config,

@@ -12,12 +12,11 @@ import pytest
 
 from aioproducer.producer.admission.enqueued import Enqueued, enqueued
 from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.delivery.produce_result import ProduceResult
-from tests.producer.simulations.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop, new_result
 
 
 def delivery() -> Delivery:
-    return Delivery(ProduceResult(Loop(), "t", 0), 0)
+    return Delivery(new_result(Loop(), "t", 0), 0)
 
 
 @pytest.mark.parametrize("make", [Enqueued, enqueued])

@@ -10,12 +10,11 @@ import pytest
 
 from aioproducer.producer.admission.enqueuing import Enqueuing
 from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.delivery.produce_result import ProduceResult
-from tests.producer.simulations.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop, new_result
 
 UNAWAITED = "^coroutine 'KafkaProducer.enqueue' was never awaited$"
 
-DELIVERY = Delivery(ProduceResult(Loop(), "t", 0), 0)
+DELIVERY = Delivery(new_result(Loop(), "t", 0), 0)
 
 
 class Calls(list[str]):

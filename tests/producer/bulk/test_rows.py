@@ -86,7 +86,7 @@ def test_values_alone_are_one_entry_in_each_batch() -> None:
     here.add_topic("t", 3)
     tally = BulkTally(here.loop)
     assert Rows(0, [bytes(100)] * 30, None, None, None, None).append_to(here.accumulator, "t", 0, tally, []) == 30
-    assert [len(batch.result.waiters or ()) for batch in here.opened] == [1] * len(here.opened)
+    assert [batch.result.number_waiting() for batch in here.opened] == [1] * len(here.opened)
     for batch in here.opened:
         batch.freeze()
         assert batch.succeed(0, -1)

@@ -11,7 +11,7 @@ from aioproducer.errors import KafkaError, Outcome
 from aioproducer.producer.bulk.tally import BulkTally
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ABORTED, FAILED, SUCCEEDED, ProduceResult
-from tests.producer.simulations.standing_loop import Loop, failure
+from tests.producer.simulations.standing_loop import Loop, failure, new_result
 
 PARTITIONS = 3
 
@@ -20,7 +20,7 @@ class Batch:
     """A result, and how many records it has, those of others included."""
 
     def __init__(self, loop: Loop, partition: int) -> None:
-        self.result = ProduceResult(loop, "t", partition)
+        self.result = new_result(loop, "t", partition)
         self.count = 0
 
     def append(self) -> int:
@@ -32,10 +32,10 @@ def test_neighbours_are_one_entry_whatever_their_number() -> None:
     tally, batch = BulkTally(Loop()), Batch(Loop(), 0)
     for index in range(1000):
         tally.took(batch.result, batch.append(), index)
-    assert len(batch.result.waiters or ()) == 1
+    assert batch.result.number_waiting() == 1
     batch.append()  # somebody else's
     tally.took(batch.result, batch.append(), 1000)
-    assert len(batch.result.waiters or ()) == 2
+    assert batch.result.number_waiting() == 2
 
 
 def test_a_bulk_send_receives_failures_until_it_returns() -> None:
@@ -94,7 +94,7 @@ class TallyMachine(RuleBasedStateMachine):
 
     @rule(call=st.integers(0, 1), partition=st.integers(-1, PARTITIONS - 1))
     def park(self, call: int, partition: int) -> None:
-        result = ProduceResult(self.loop, "t", partition)
+        result = new_result(self.loop, "t", partition)
         self.parked.append(result)
         self._take(call, result, 0)
 

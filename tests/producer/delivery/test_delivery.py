@@ -13,7 +13,6 @@ import pytest
 
 from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome, TimeoutException
 from aioproducer.producer.delivery.delivery import Delivery
-from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.types import ProducerRecord, TimestampType
 from tests.producer.simulations.standing_loop import (
@@ -21,22 +20,25 @@ from tests.producer.simulations.standing_loop import (
     CountingLot,
     Hooks,
     Loop,
+    audience,
     failure,
     make_batch,
+    new_result,
+    park,
     succeed,
     waiting,
 )
 
 
 def parked() -> ParkedRecord:
-    return ParkedRecord(Loop(), ProducerRecord("t", b"v"), 100, now=0.0, max_block=1.0)
+    return ParkedRecord(audience(Loop()), ProducerRecord("t", b"v"), 100, now=0.0, max_block=1.0)
 
 
 # What a delivery says
 
 
 def test_while_nothing_is_known() -> None:
-    delivery = Delivery(ProduceResult(Loop(), "orders", 3), 0)
+    delivery = Delivery(new_result(Loop(), "orders", 3), 0)
     assert not delivery.done()
     assert delivery.outcome is None
     with pytest.raises(IllegalStateException, match="not done yet"):
@@ -47,7 +49,7 @@ def test_while_nothing_is_known() -> None:
 
 
 def test_its_topic_is_shown_in_one_line() -> None:
-    assert repr(Delivery(ProduceResult(Loop(), "a\n", 3), 0)) == r"<Delivery a\n-3 pending>"
+    assert repr(Delivery(new_result(Loop(), "a\n", 3), 0)) == r"<Delivery a\n-3 pending>"
     assert repr(make_batch(Loop(), topic="a\n", partition=3, records=1)).startswith(r"<ProducerBatch a\n-3 ")
 
 
@@ -85,7 +87,7 @@ def test_delivered_at_an_unknown_offset() -> None:
 
 @pytest.mark.parametrize("aborted", [False, True])
 def test_failed(aborted: bool) -> None:
-    result = ProduceResult(Loop(), "t", 0)
+    result = new_result(Loop())
     delivery = Delivery(result, 2)
     error = DeliveryError.of(TimeoutException("too late"), Outcome.NOT_SENT, ("t", 0))
     assert result.fail(error, aborted)
@@ -100,7 +102,7 @@ def test_failed(aborted: bool) -> None:
 
 
 def test_a_failed_delivery_is_not_shown_as_aborted() -> None:
-    result, record = ProduceResult(Loop(), "t", 0), parked()
+    result, record = new_result(Loop()), parked()
     result.fail(failure())
     record.fail(failure())
     assert repr(Delivery(result, 0)) == "<Delivery t-0 failed>"
@@ -112,7 +114,7 @@ def test_a_failed_delivery_is_not_shown_as_aborted() -> None:
 
 def test_each_waiter_gets_an_error_of_its_own() -> None:
     loop = Loop()
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     futures = [waiting(Delivery(result, 0)) for _ in range(10_000)]
     cause = KafkaError("the reason")
     told = failure()
@@ -130,7 +132,7 @@ def test_each_waiter_gets_an_error_of_its_own() -> None:
 
 
 def test_asking_often_grows_no_traceback() -> None:
-    result = ProduceResult(Loop(), "t", 0)
+    result = new_result(Loop())
     delivery = Delivery(result, 0)
     result.fail(failure())
     for _ in range(1000):
@@ -140,7 +142,7 @@ def test_asking_often_grows_no_traceback() -> None:
 
 
 def test_awaiting_what_is_done_does_not_wait() -> None:
-    result = ProduceResult(Loop(), "t", 0)
+    result = new_result(Loop())
     succeed(result)
     future = Loop().create_future()
     result.add_waiter(0, future)
@@ -148,7 +150,7 @@ def test_awaiting_what_is_done_does_not_wait() -> None:
 
 
 def test_a_waiter_for_the_whole_never_fails() -> None:
-    result = ProduceResult(Loop(), "t", 0)
+    result = new_result(Loop())
     before = Delivery(result, 3).settled()
     result.fail(failure())
     after = Delivery(result, 3).settled()
@@ -161,7 +163,7 @@ def test_a_waiter_for_the_whole_never_fails() -> None:
 
 def test_callbacks_come_in_record_order_and_after_the_outcome_is_there() -> None:
     loop = Loop()
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     calls: list[tuple[int, int]] = []
     for index in (3, 1, 2, 1, 0):
         Delivery(result, index).add_done_callback(lambda d, index=index: calls.append((index, d.result().offset)))  # type: ignore[misc]
@@ -171,7 +173,7 @@ def test_callbacks_come_in_record_order_and_after_the_outcome_is_there() -> None
 
 def test_a_callback_added_afterwards_is_called_soon_and_not_at_once() -> None:
     loop = Loop()
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     succeed(result)
     delivery, calls = Delivery(result, 0), list[Delivery]()
     delivery.add_done_callback(calls.append)
@@ -181,7 +183,7 @@ def test_a_callback_added_afterwards_is_called_soon_and_not_at_once() -> None:
 
 
 def test_a_callback_that_raises_spoils_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    result = ProduceResult(Loop(), "t", 0)
+    result = new_result(Loop())
     calls: list[str] = []
 
     def broken(delivery: Delivery) -> None:
@@ -201,7 +203,7 @@ def test_a_callback_that_raises_spoils_nothing(caplog: pytest.LogCaptureFixture)
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(3), asyncio.CancelledError()])
 def test_a_callback_that_stops_the_loop_does_so_after_the_batch_is_complete(stop: BaseException) -> None:
     loop = Loop()
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     calls: list[str] = []
 
     def stopping(delivery: Delivery) -> None:
@@ -217,7 +219,7 @@ def test_a_callback_that_stops_the_loop_does_so_after_the_batch_is_complete(stop
 
 def test_a_callback_may_ask_wait_and_add_callbacks() -> None:
     loop = Loop()
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     calls: list[Any] = []
 
     def curious(delivery: Delivery) -> None:
@@ -238,7 +240,7 @@ def test_a_callback_may_ask_wait_and_add_callbacks() -> None:
 
 def test_a_callback_knows_that_it_is_one() -> None:
     hooks = Hooks()
-    result = ProduceResult(Loop(), "t", 0, hooks)
+    result = new_result(Loop(), "t", 0, hooks)
     depths: list[int] = []
 
     def callback(delivery: Delivery) -> None:
@@ -254,7 +256,7 @@ def test_a_callback_knows_that_it_is_one() -> None:
 
 
 async def test_many_tasks_wait_and_cancelling_one_touches_no_other() -> None:
-    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    result = new_result(asyncio.get_running_loop())
     delivery = Delivery(result, 4)
 
     async def wait() -> int:
@@ -274,7 +276,7 @@ async def test_many_tasks_wait_and_cancelling_one_touches_no_other() -> None:
 @pytest.mark.parametrize("ticks", range(4))
 @pytest.mark.parametrize("cancelled_first", [True, False])
 async def test_a_cancel_and_the_outcome_in_neighbouring_ticks(ticks: int, cancelled_first: bool) -> None:
-    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    result = new_result(asyncio.get_running_loop())
     withdrawn: list[bool] = []
 
     def withdraw() -> None:
@@ -282,7 +284,7 @@ async def test_a_cancel_and_the_outcome_in_neighbouring_ticks(ticks: int, cancel
             withdrawn.append(True)
             result.fail(failure("withdrawn", Outcome.NOT_SENT))
 
-    result.lot = CountingLot(withdraw)
+    park(result, CountingLot(withdraw))
 
     async def wait() -> int:
         return (await Delivery(result, 0)).offset
@@ -309,7 +311,7 @@ async def test_a_cancel_and_the_outcome_in_neighbouring_ticks(ticks: int, cancel
 
 
 async def test_gather_takes_deliveries() -> None:
-    result, other = (ProduceResult(asyncio.get_running_loop(), "t", 0) for _ in range(2))
+    result, other = (new_result(asyncio.get_running_loop()) for _ in range(2))
     both = asyncio.gather(Delivery(result, 0), Delivery(other, 0), return_exceptions=True)
     await asyncio.sleep(0)
     succeed(result)
@@ -324,7 +326,7 @@ async def test_a_failure_that_nobody_awaits_is_no_unretrieved_exception() -> Non
     problems: list[Any] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: problems.append(context))
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     task = asyncio.ensure_future(Delivery(result, 0))
     await asyncio.sleep(0)
     task.cancel()
@@ -349,14 +351,14 @@ async def ended_later(delivery: Delivery) -> Any:
 
 
 async def test_a_task_is_made_of_a_delivery() -> None:
-    delivery = Delivery(ProduceResult(asyncio.get_running_loop(), "t", 0), 7)
+    delivery = Delivery(new_result(asyncio.get_running_loop()), 7)
     assert asyncio.iscoroutine(delivery)
     assert (await ended_later(delivery)).offset == 1007
     assert (await asyncio.ensure_future(delivery)).offset == 1007  # of one that is done, too
 
 
 async def test_many_tasks_of_one_delivery_end_each_for_itself() -> None:
-    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    result = new_result(asyncio.get_running_loop())
     delivery = Delivery(result, 0)
     tasks: list[asyncio.Task[Any]] = [asyncio.create_task(delivery) for _ in range(3)]  # type: ignore[arg-type]
     tasks[0].cancel()  # before its first step
@@ -372,8 +374,9 @@ async def test_many_tasks_of_one_delivery_end_each_for_itself() -> None:
 
 
 async def test_a_task_that_is_cancelled_withdraws_a_parked_record_as_one_that_awaits_it_does() -> None:
-    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
-    result.lot = lot = CountingLot()
+    result = new_result(asyncio.get_running_loop())
+    lot = CountingLot()
+    park(result, lot)
     task: asyncio.Task[Any] = asyncio.create_task(Delivery(result, 0))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     task.cancel()
@@ -383,7 +386,7 @@ async def test_a_task_that_is_cancelled_withdraws_a_parked_record_as_one_that_aw
 
 
 async def test_a_task_group_ends_with_its_deliveries() -> None:
-    delivered, failed = (ProduceResult(asyncio.get_running_loop(), "t", 0) for _ in range(2))
+    delivered, failed = (new_result(asyncio.get_running_loop()) for _ in range(2))
     tasks: list[asyncio.Task[Any]] = []
 
     async def send_both() -> None:
@@ -405,8 +408,8 @@ async def test_eager_tasks_are_made_of_deliveries() -> None:
     loop = asyncio.get_running_loop()
     loop.set_task_factory(vars(asyncio)["eager_task_factory"])
     try:
-        assert (await ended_later(Delivery(ProduceResult(loop, "t", 0), 1))).offset == 1001
-        result = ProduceResult(loop, "t", 0)
+        assert (await ended_later(Delivery(new_result(loop), 1))).offset == 1001
+        result = new_result(loop)
         succeed(result)
         task: asyncio.Task[Any] = asyncio.create_task(Delivery(result, 0))  # type: ignore[arg-type]
         assert task.done()
@@ -420,7 +423,7 @@ within = vars(asyncio)["wait_for"]  # users may use it
 
 async def test_all_that_takes_awaitables_takes_a_delivery() -> None:
     loop = asyncio.get_running_loop()
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     delivery = Delivery(result, 0)
     loop.call_later(0, succeed, result)
     first = next(iter(asyncio.as_completed([delivery])))
@@ -436,17 +439,17 @@ async def test_all_that_takes_awaitables_takes_a_delivery() -> None:
 
 async def test_wait_refuses_a_delivery_and_nothing_has_happened_to_it() -> None:
     """It refuses all that create_task takes. A delivery cannot please both."""
-    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    result = new_result(asyncio.get_running_loop())
     delivery = Delivery(result, 0)
     with pytest.raises(TypeError, match="coroutines is forbidden, use tasks"):
         await asyncio.wait([delivery])  # type: ignore[type-var]
-    assert result.waiters is None
+    assert result.number_waiting() == 0
     assert (await ended_later(delivery)).offset == 1000
 
 
 @pytest.mark.parametrize("thrown", [(KeyError("it"),), (KeyError, KeyError("it")), (KeyError, KeyError("it"), None)])
 def test_an_exception_thrown_into_a_delivery_is_raised(thrown: tuple[Any, ...]) -> None:
-    delivery = Delivery(ProduceResult(Loop(), "t", 0), 0)
+    delivery = Delivery(new_result(Loop()), 0)
     with pytest.raises(KeyError, match="it"):
         delivery.throw(*thrown)
     with pytest.raises(ZeroDivisionError):
@@ -456,7 +459,7 @@ def test_an_exception_thrown_into_a_delivery_is_raised(thrown: tuple[Any, ...]) 
 
 
 async def test_a_task_of_a_delivery_is_shown() -> None:
-    delivery = Delivery(ProduceResult(asyncio.get_running_loop(), "t", 0), 0)
+    delivery = Delivery(new_result(asyncio.get_running_loop()), 0)
     task: asyncio.Task[Any] = asyncio.create_task(delivery)  # type: ignore[arg-type]
     assert "Delivery" in repr(task)
     assert task.get_stack() == []

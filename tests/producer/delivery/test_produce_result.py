@@ -25,7 +25,10 @@ from tests.producer.simulations.standing_loop import (
     Future,
     Hooks,
     Loop,
+    audience,
     failure,
+    new_result,
+    park,
     sizes,
     succeed,
     waiting,
@@ -33,14 +36,14 @@ from tests.producer.simulations.standing_loop import (
 
 
 def test_a_result_that_did_not_fail_has_no_error() -> None:
-    result = ProduceResult(Loop(), "t", 0)
+    result = new_result(Loop())
     succeed(result)
     with pytest.raises(IllegalStateException):
         result.raised(0)
 
 
 def test_only_what_is_pending_is_forwarded() -> None:
-    result, other = ProduceResult(Loop(), "t", 0), ProduceResult(Loop(), "t", 0)
+    result, other = new_result(Loop(), "t", 0), new_result(Loop())
     succeed(result)
     with pytest.raises(IllegalStateException, match="still pending"):
         result.forward([(0, other, 0)])
@@ -48,7 +51,7 @@ def test_only_what_is_pending_is_forwarded() -> None:
 
 def test_waiters_and_callbacks_observe_a_failure() -> None:
     loop = Loop()
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     delivery = Delivery(result, 0)
     assert not result.observed()
     flush = delivery.settled()
@@ -64,7 +67,7 @@ def test_waiters_and_callbacks_observe_a_failure() -> None:
 
 @pytest.mark.parametrize("ask", ["result", "exception", "await"])
 def test_a_result_knows_whether_its_failure_was_observed(ask: str) -> None:
-    result = ProduceResult(Loop(), "t", 0)
+    result = new_result(Loop())
     delivery = Delivery(result, 0)
     flush = delivery.settled()
     task = waiting(delivery) if ask == "await" else None
@@ -83,35 +86,41 @@ def test_a_result_knows_whether_its_failure_was_observed(ask: str) -> None:
 @pytest.mark.parametrize("end", ["succeed", "fail", "forward"])
 def test_holds_nobody_any_more_once_it_is_over(end: str) -> None:
     """Handles are in no cycle that lasts: the garbage collector does not look at them."""
-    result = ProduceResult(Loop(), "t", 0)
+    here = audience(Loop())
+    result, target = ProduceResult(here, "t", 0), ProduceResult(here, "t", 0)
     delivery = Delivery(result, 0)
     delivery.add_done_callback(lambda _: None)
     _ = waiting(delivery)
-    result.on_awaited = lambda: None
+    result.watched = True
     if end == "succeed":
         succeed(result)
     elif end == "fail":
         result.fail(failure())
     else:
-        result.forward([(0, ProduceResult(Loop(), "t", 0), 0)])
-    assert [result.waiters, result.callbacks, result.on_awaited] == [None, None, None]
+        result.forward([(0, target, 0)])
+    listeners = result.present_audience().listeners
+    assert list(listeners) == ([] if end != "forward" else [target])
+    assert not result.watched
+    assert result.number_waiting() == 0
 
 
 def test_the_next_task_that_awaits_a_record_is_noticed_once() -> None:
-    result = ProduceResult(Loop(), "t", 0)
+    result = new_result(Loop())
     _ = waiting(Delivery(result, 0))
     seen: list[int] = []
-    result.on_awaited = lambda: seen.append(result.number_waiting())
+    result.watched = True
+    result.present_audience().on_awaited = lambda result: seen.append(result.number_waiting())
     for index in (1, 2):
         _ = waiting(Delivery(result, index))
     assert seen == [2]
 
 
 def test_a_task_that_awaited_a_parked_record_awaits_the_batch_it_went_to() -> None:
-    parked, batch = ProduceResult(Loop(), "t", 0), ProduceResult(Loop(), "t", 0)
+    parked, batch = new_result(Loop(), "t", 0), new_result(Loop())
     _ = waiting(Delivery(parked, 0))
     seen: list[int] = []
-    batch.on_awaited = lambda: seen.append(batch.number_waiting())
+    batch.watched = True
+    batch.present_audience().on_awaited = lambda result: seen.append(result.number_waiting())
     parked.forward([(0, batch, 5)])
     assert seen == [1]
 
@@ -121,8 +130,8 @@ def test_a_task_that_awaited_a_parked_record_awaits_the_batch_it_went_to() -> No
 
 def test_the_lot_learns_of_every_task_that_awaits_and_of_every_task_that_is_cancelled() -> None:
     loop, lot = Loop(), CountingLot()
-    result = ProduceResult(loop, "t", 0)
-    result.lot = lot
+    result = new_result(loop)
+    park(result, lot)
     delivery = Delivery(result, 0)
     first, second = waiting(delivery), waiting(delivery)
     assert (lot.awaiting, lot.cancelled) == (2, 0)
@@ -140,11 +149,11 @@ def test_the_lot_learns_of_every_task_that_awaits_and_of_every_task_that_is_canc
 
 def test_the_lot_does_not_learn_of_a_task_that_is_cancelled_when_the_record_was_placed() -> None:
     loop, lot = Loop(), CountingLot()
-    result = ProduceResult(loop, "t", 0)
-    result.lot = lot
+    result = new_result(loop)
+    park(result, lot)
     task = waiting(Delivery(result, 0))
-    result.forward([(0, ProduceResult(loop, "t", 0), 5)])
-    result.lot = None  # as the lot does
+    result.forward([(0, new_result(loop), 5)])
+    result.parked = False  # as the lot does
     task.cancel()
     loop.run()
     assert lot.cancelled == 0
@@ -156,7 +165,7 @@ def test_the_lot_does_not_learn_of_a_task_that_is_cancelled_when_the_record_was_
 @pytest.mark.parametrize("succeeds", [True, False])
 def test_interceptors_see_the_end_first(succeeds: bool) -> None:
     hooks = Hooks()
-    result = ProduceResult(Loop(), "t", 0, hooks)
+    result = new_result(Loop(), "t", 0, hooks)
     for index in (0, 2):
         result.intercept(index, (("h", b"%d" % index),))
     told_before: list[int] = []
@@ -167,7 +176,7 @@ def test_interceptors_see_the_end_first(succeeds: bool) -> None:
 
 
 def test_an_interceptor_does_not_count_as_an_observer_of_failures() -> None:
-    result = ProduceResult(Loop(), "t", 0, Hooks())
+    result = new_result(Loop(), "t", 0, Hooks())
     result.intercept(0, ())
     assert not result.observed()
 
@@ -175,8 +184,8 @@ def test_an_interceptor_does_not_count_as_an_observer_of_failures() -> None:
 def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:
     """A parked record to its batch, and a split batch to its children, in record order."""
     hooks, loop = Hooks(), Loop()
-    parked, batch = ProduceResult(loop, "t", 0, hooks), ProduceResult(loop, "t", 0, hooks)
-    children = [ProduceResult(loop, "t", 0, hooks), ProduceResult(loop, "t", 0, hooks)]
+    parked, batch = new_result(loop, "t", 0, hooks), new_result(loop, "t", 0, hooks)
+    children = [new_result(loop, "t", 0, hooks), new_result(loop, "t", 0, hooks)]
     a, b, c, d = (((name, None),) for name in "abcd")
     parked.intercept(0, a)
     batch.intercept(0, b)
@@ -192,7 +201,7 @@ def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:
 
 @pytest.mark.parametrize("headers", [0, 1, 5])
 def test_records_kept_for_interceptors_count_no_less_than_they_take(headers: int) -> None:
-    result = ProduceResult(Loop(), "t", 0, Hooks())
+    result = new_result(Loop(), "t", 0, Hooks())
     gc.collect()
     tracemalloc.start()
     try:
@@ -206,7 +215,7 @@ def test_records_kept_for_interceptors_count_no_less_than_they_take(headers: int
 
 def test_intercepting_what_is_done_tells_at_once() -> None:
     hooks = Hooks()
-    result = ProduceResult(Loop(), "t", 0, hooks)
+    result = new_result(Loop(), "t", 0, hooks)
     succeed(result)
     result.intercept(3, ())
     assert hooks.told == [(result, [(3, ())])]
@@ -217,7 +226,7 @@ def test_a_bug_in_telling_interceptors_leaves_nobody_waiting() -> None:
         def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Any]]) -> None:
             raise RuntimeError("a bug")
 
-    result = ProduceResult(Loop(), "t", 0, Broken())
+    result = new_result(Loop(), "t", 0, Broken())
     result.intercept(0, ())
     future = waiting(Delivery(result, 0))
     with pytest.raises(RuntimeError, match="a bug"):
@@ -237,7 +246,7 @@ class ResultMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.loop = Loop()
-        self.root = ProduceResult(self.loop, "t", 0)
+        self.root = new_result(self.loop)
         # Where each record is now, and the results that may still go on.
         self.place: dict[int, tuple[ProduceResult, int]] = {index: (self.root, index) for index in range(self.RECORDS)}
         self.pending = [self.root]
@@ -296,7 +305,7 @@ class ResultMachine(RuleBasedStateMachine):
         cuts = sorted(data.draw(st.sets(st.sampled_from(mine[1:]), max_size=2))) if len(mine) > 1 else []
         targets: list[tuple[int, ProduceResult, int]] = []
         for first, last in zip([mine[0], *cuts], [*cuts, self.RECORDS], strict=True):
-            child, shift = ProduceResult(self.loop, "t", 0), data.draw(st.integers(0, 3))
+            child, shift = new_result(self.loop), data.draw(st.integers(0, 3))
             targets.append((self.place[first][1] if targets else 0, child, shift))
             base = targets[-1][0]
             for index in mine:
@@ -373,9 +382,9 @@ TestResult = ResultMachine.TestCase
 @given(data=st.data())
 def test_a_record_is_found_wherever_its_result_was_forwarded(data: st.DataObject) -> None:
     loop = Loop()
-    result = ProduceResult(loop, "t", 0)
+    result = new_result(loop)
     firsts = [0, *sorted(data.draw(st.sets(st.integers(1, 30), max_size=5)))]
-    children = [ProduceResult(loop, "t", 0) for _ in firsts]
+    children = [new_result(loop) for _ in firsts]
     shifts = [data.draw(st.integers(0, 5)) for _ in firsts]
     result.forward(list(zip(firsts, children, shifts, strict=True)))
     for index in range(35):
@@ -385,7 +394,7 @@ def test_a_record_is_found_wherever_its_result_was_forwarded(data: st.DataObject
 
 def test_a_waiter_on_a_forwarded_result_moves_to_its_target() -> None:
     loop = Loop()
-    root, child, last = (ProduceResult(loop, "t", 0) for _ in range(3))
+    root, child, last = (new_result(loop) for _ in range(3))
     root.forward([(0, child, 3)])
     child.forward([(0, last, 10)])
     calls: list[str] = []

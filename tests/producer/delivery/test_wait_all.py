@@ -8,11 +8,11 @@ from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.delivery.wait_all import MANY, all_ended
 from tests.producer.parking.test_parking_lot import Parking
-from tests.producer.simulations.standing_loop import failure, succeed
+from tests.producer.simulations.standing_loop import failure, new_result, succeed
 
 
 def results(count: int) -> list[ProduceResult]:
-    return [ProduceResult(asyncio.get_running_loop(), "t", 0) for _ in range(count)]
+    return [new_result(asyncio.get_running_loop()) for _ in range(count)]
 
 
 async def turns() -> None:

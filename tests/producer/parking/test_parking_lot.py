@@ -65,7 +65,7 @@ class Parking(Accumulation):
     def park(self, topic: str, value: bytes, *, condition: object = None, **more: Any) -> ParkedRecord:
         key, headers = more.get("key"), more.get("headers")
         record = ParkedRecord(
-            self.loop,
+            self.accumulator.audience,
             ProducerRecord(topic, value, key, more.get("partition"), more.get("timestamp_ms"), headers),
             self.accumulator.record_size(value, key, headers),
             now=self.loop.now,

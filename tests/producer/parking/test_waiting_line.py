@@ -12,12 +12,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
 from aioproducer.types import ProducerRecord
-from tests.producer.simulations.standing_loop import Loop
+from tests.producer.simulations.standing_loop import Loop, audience
 from tests.support.compiled import COMPILED
 
 
 def record(number: int) -> ParkedRecord:
-    made = ParkedRecord(Loop(), ProducerRecord("t", b"v"), 1, now=0.0, max_block=1.0)
+    made = ParkedRecord(audience(Loop()), ProducerRecord("t", b"v"), 1, now=0.0, max_block=1.0)
     made.number = number
     return made
 

@@ -22,11 +22,10 @@ from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
 from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.client import HEAD_START
-from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import read_batches
-from tests.producer.simulations.standing_loop import sequences_of
+from tests.producer.simulations.standing_loop import new_result, sequences_of
 from tests.support.compiled import interpreted_only
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
@@ -82,7 +81,7 @@ def test_wait_for_is_not_used() -> None:
 @pytest.mark.parametrize("cancelled", TICKS)
 @pytest.mark.parametrize("completed", TICKS)
 async def test_a_delivery_completed_and_its_awaiter_cancelled(completed: int, cancelled: int, fails: bool) -> None:
-    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    result = new_result(asyncio.get_running_loop(), "t", 0)
     one, other = Delivery(result, 0), Delivery(result, 1)
     sizes = bytes(32)
 

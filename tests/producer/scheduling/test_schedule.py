@@ -9,6 +9,7 @@ import pytest
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import why_waiting
@@ -35,8 +36,13 @@ class Scene:
 
     def open(self, created: float = 0.0) -> ProducerBatch:
         self.queue.open = batch = make_batch(Loop(), records=1, created=created)
+        batch.result.present_audience().on_awaited = self._awaited
         self.schedule.opened(self.queue, batch)
         return batch
+
+    def _awaited(self, result: ProduceResult) -> None:
+        if self.queue.open is not None and self.queue.open.result is result:
+            self.schedule.awaited(self.queue)
 
     def close(self) -> None:
         """The open batch is full."""

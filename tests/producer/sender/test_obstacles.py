@@ -127,7 +127,11 @@ class Scene(Accumulation):
 
     def park(self, topic: str, partition: int | None = None) -> None:
         record = ParkedRecord(
-            self.loop, ProducerRecord(topic, b"v", partition=partition), 70, now=self.loop.now, max_block=60.0
+            self.accumulator.audience,
+            ProducerRecord(topic, b"v", partition=partition),
+            70,
+            now=self.loop.now,
+            max_block=60.0,
         )
         self.lot.park(record)
 

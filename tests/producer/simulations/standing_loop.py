@@ -16,6 +16,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.batches.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.delivery.audience import Audience
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailureLog
@@ -119,6 +120,27 @@ class Loop:
             callback(*args)
 
 
+_AUDIENCES: deque[Audience] = deque(maxlen=1000)
+"""The last ones, because results refer to theirs weakly."""
+
+
+def audience(loop: Any, hooks: Any = None) -> Audience:
+    """That of a producer without anything else."""
+    _AUDIENCES.append(Audience(loop, hooks))
+    return _AUDIENCES[-1]
+
+
+def new_result(loop: Any, topic: str = "t", partition: int = 0, hooks: Any = None) -> ProduceResult:
+    """A pending result."""
+    return ProduceResult(audience(loop, hooks), topic, partition)
+
+
+def park(result: ProduceResult, lot: Any) -> None:
+    """As if its record waited there."""
+    result.present_audience().lot = lot
+    result.parked = True
+
+
 def failure(message: str = "no luck", outcome: Outcome = Outcome.UNKNOWN) -> DeliveryError:
     return DeliveryError.of(KafkaError(message), outcome, ("t", 0))
 
@@ -127,7 +149,7 @@ def make_batch(
     loop: Loop, *, topic: str = "t", partition: int = 0, created: float = 0.0, size: int = 100, records: int = 0
 ) -> ProducerBatch:
     """An open batch with some records of one byte."""
-    batch = ProducerBatch(ProduceResult(loop, topic, partition), BatchBuffer(), size, NOW_MS, created)
+    batch = ProducerBatch(new_result(loop, topic, partition), BatchBuffer(), size, NOW_MS, created)
     for _ in range(records):
         _ = batch.append(NOW_MS, None, b"v", None)
     return batch
@@ -163,7 +185,7 @@ class CountingLot:
 
     def left(self, result: ProduceResult) -> None:
         self.cancelled += 1
-        result.lot = None
+        result.parked = False
         self._on_left()
 
     def released(self, result: ProduceResult) -> None:

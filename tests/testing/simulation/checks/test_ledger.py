@@ -9,6 +9,7 @@ from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.testing.simulation.checks.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.trace import Trace
+from tests.producer.simulations.standing_loop import new_result
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ async def ledger() -> Ledger:
 
 def accepted(ledger: Ledger, *, parked: bool = False, watched: bool = True) -> tuple[Entry, ProduceResult]:
     entry = ledger.open(0, "t", {"value": b"v"})
-    result = ProduceResult(asyncio.get_running_loop(), "t", 2)
+    result = new_result(asyncio.get_running_loop(), "t", 2)
     ledger.accepted(entry, Delivery(result, 0), parked=parked, watched=watched)
     return entry, result
 

@@ -23,6 +23,7 @@ from aioproducer.testing.simulation.users.serializer import turn_around
 from aioproducer.testing.simulation.users.workload import Work
 from aioproducer.testing.simulation.work_plan import WorkPlan
 from aioproducer.types import ProducerRecord
+from tests.producer.simulations.standing_loop import new_result
 from tests.testing.simulation.histories import History, failure
 from tests.testing.simulation.simulated import World
 
@@ -58,7 +59,7 @@ class FakeProducer:
         if self.serializes and len(record.value or b"") % 41 == 38:
             raise SerializationException("not this one")
         self.records.append(record)
-        result = ProduceResult(self._loop, record.topic, 0)
+        result = new_result(self._loop, record.topic, 0)
         self._loop.call_later(self._after, self._end, result)
         return Delivery(result, 0)
 
