@@ -79,6 +79,12 @@ class IncompleteBatches:
             self._insert(entry, place)
             place = entry
 
+    def join(self, parts: list[ProducerBatch], whole: ProducerBatch) -> None:
+        """Replaces batches by one that is as old as the first of them."""
+        self.replace(parts[0], [whole])
+        for part in parts:
+            self.remove(part)
+
     def _insert(self, entry: _Entry, older: _Entry | None) -> None:
         """Inserts behind ``older``; at the front if that is None."""
         self._entries[entry.batch] = entry

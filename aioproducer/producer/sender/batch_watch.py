@@ -77,6 +77,10 @@ class BatchWatch:
             self._compress(queue, batch)
         self._schedule.full(queue, self._loop.time())
 
+    def joined(self, parts: list[ProducerBatch], whole: ProducerBatch) -> None:
+        """One batch has replaced several of a queue."""
+        self._incomplete.join(parts, whole)
+
     def turn_is_due(self) -> bool:
         """Whether ``enqueue`` must give the loop a turn; then the Sender makes a pass, which begins the next slice."""
         if not self._since_pass.over():
