@@ -111,6 +111,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/sender/sender_pass.py",
     "aioproducer/producer/idempotence/producer_ids.py",
     "aioproducer/producer/idempotence/sequences.py",
+    "aioproducer/producer/batches/join.py",
     "aioproducer/producer/batches/split.py",
     "aioproducer/producer/parking/waiting_line.py",
     "aioproducer/producer/accumulator/wall_clock.py",

@@ -68,6 +68,12 @@ class IncompleteBatches:
             self._insert(part, whole.queue, place)
             place = part
 
+    def join(self, parts: list[ProducerBatch], whole: ProducerBatch) -> None:
+        """Replaces batches by one that is as old as the first of them."""
+        self.replace(parts[0], [whole])
+        for part in parts:
+            self.remove(part)
+
     def _insert(self, batch: ProducerBatch, queue: PartitionQueue, older: ProducerBatch | None) -> None:
         """Inserts behind ``older``; at the front if that is None."""
         entry = self._entries[batch] = _Entry(queue)

@@ -25,6 +25,7 @@ from aioproducer.producer.accumulator.murmur2 import partition_for_key
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.wall_clock import now_ms
 from aioproducer.producer.batches.buffer_pool import BufferPool
+from aioproducer.producer.batches.join import join, joinable
 from aioproducer.producer.batches.producer_batch import BATCH_COST, NO_LIMIT, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.delivery.audience import Audience
 from aioproducer.producer.delivery.delivery import Delivery
@@ -102,6 +103,10 @@ def _changed(queue: PartitionQueue) -> None:
     """Does nothing; the default ``on_ready``, ``on_full`` and ``on_awaited``."""
 
 
+def _joined(parts: list[ProducerBatch], whole: ProducerBatch) -> None:
+    """Does nothing; the default ``on_join``."""
+
+
 def _never() -> bool:
     """The default ``turn_is_due``."""
     return False
@@ -132,10 +137,11 @@ class RecordAccumulator:
     what its topic is known to take (``limits``), and to what ``line_takes(queue)``, the connection to its leader.
 
     ``on_open(queue, batch)`` is called for each new batch, ``on_ready(queue)`` when the open one is ready,
-    ``on_full(queue)`` for each one closed before it is drained, and ``on_awaited(queue)`` when a task awaits a record
-    of an open batch whose result is ``watched``. ``turn_is_due()`` returns whether ``enqueue`` must give the loop a
-    turn; it is called once for every ``batch_size`` bytes of memory that are charged. A batch of ``thread_bytes`` that
-    is the next to leave is closed once it is ready, to be compressed meanwhile.
+    ``on_full(queue)`` for each one closed before it is drained, ``on_join(parts, whole)`` when one batch has replaced
+    several, and ``on_awaited(queue)`` when a task awaits a record of an open batch whose result is ``watched``.
+    ``turn_is_due()`` returns whether ``enqueue`` must give the loop a turn; it is called once for every ``batch_size``
+    bytes of memory that are charged. A batch of ``thread_bytes`` that is the next to leave is closed once it is ready,
+    to be compressed meanwhile.
     """
 
     def __init__(
@@ -155,6 +161,7 @@ class RecordAccumulator:
         on_ready: Callable[[PartitionQueue], object] = _changed,
         on_full: Callable[[PartitionQueue], object] = _changed,
         on_awaited: Callable[[PartitionQueue], object] = _changed,
+        on_join: Callable[[list[ProducerBatch], ProducerBatch], object] = _joined,
         turn_is_due: Callable[[], bool] = _never,
         line_takes: Callable[[PartitionQueue], int] = _anything,
     ) -> None:
@@ -171,6 +178,7 @@ class RecordAccumulator:
         self._on_ready = on_ready
         self._on_full = on_full
         self._on_awaited = on_awaited
+        self._on_join = on_join
         self._turn_is_due = turn_is_due
         self._line_takes = line_takes
         self._until_turn: i64 = batch_size
@@ -387,17 +395,34 @@ class RecordAccumulator:
         written = batch.size()
         if written >= self.thread_bytes and not queue.batches:
             return False
-        most: i64 = self._line_takes(queue)
-        if most > self.batch_max_size:
-            most = self.batch_max_size
-        if most <= self.batch_size:
-            return False
-        most = self.limit(queue.topic, most, self.loop.time())
+        most = self._most(queue)
         if written + size > most:
             return False
         limit = written + size + batch.ready_size
         batch.limit = limit if limit < most else most
         return True
+
+    def _most(self, queue: PartitionQueue) -> i64:
+        """The most bytes, uncompressed, to which a batch of the queue may grow; 0 for none beyond batch.size."""
+        most: i64 = self._line_takes(queue)
+        if most > self.batch_max_size:
+            most = self.batch_max_size
+        return 0 if most <= self.batch_size else self.limit(queue.topic, most, self.loop.time())
+
+    def join(self, queue: PartitionQueue) -> None:
+        """Joins the first closed batch with those behind it, as far as one that grows now could hold their records."""
+        most = self._most(queue)
+        if most > self.thread_bytes:
+            most = self.thread_bytes  # a larger one would have to be compressed by a thread first
+        parts = joinable(queue.batches, most)
+        if len(parts) < 2:
+            return
+        whole = join(parts, self.pool)
+        self.trim(whole)
+        for _ in parts:
+            queue.batches.popleft()
+        queue.batches.appendleft(whole)
+        self._on_join(parts, whole)
 
     def _charge(self, queue: PartitionQueue, batch: ProducerBatch, cost: i64) -> bool:
         """Charges a batch for its next record; False if there is no memory, and then the batch is ready."""

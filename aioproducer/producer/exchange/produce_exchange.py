@@ -73,6 +73,8 @@ class InFlightBatches(InFlightRequest):
         self.names = names
         self.size: i64 = 0
         """Bytes of its batches on the wire."""
+        self.ahead: i64 = 0
+        """The bytes of batches that are unanswered on its connection when it is sent, its own too."""
         self.departed: float = exchange.fine_time()
         """When it was sent, by the finest clock."""
         self.work: i64 = 0
@@ -214,6 +216,7 @@ class ProduceExchange:
         self._metrics.request_sent(records, now)
         if self._acks != 0:
             request.work = request.line.window.sent(len(request.drained), size, now)
+            request.ahead = request.line.limit.sent(request.size)
         if self._pipeline is not None:
             self._pipeline.sent(request.link.node_id, records, size, now)
 
@@ -222,6 +225,7 @@ class ProduceExchange:
         now = self._time()
         if self._acks != 0:
             request.line.window.failed(len(request.drained))
+            request.line.limit.ended(request.size)
         if request.deadline <= now:
             request.line.limit.timed_out(request.size, now)
         for one in request.drained:
@@ -240,7 +244,8 @@ class ProduceExchange:
         if self._transactions is not None:
             self._transactions.answered(now)
         line = request.line
-        line.limit.answered(request.size, took)
+        line.limit.ended(request.size)
+        line.limit.answered(request.size, request.ahead, took)
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)
         answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, answers, answer)

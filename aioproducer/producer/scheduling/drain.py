@@ -49,7 +49,8 @@ def drain(
     batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
     compressed when the request is made; at most twice as many bytes of these go into it. A batch older than ``timeout``
     stays: it is about to expire. A batch larger than the ``line`` has carried in time goes alone, after all others, and
-    not before ``line.large_at``.
+    not before ``line.large_at``. Batches behind the head are joined to it (``RecordAccumulator.join``). One that is
+    larger than batch.size goes with others only as far as the line has carried so much.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
@@ -60,6 +61,7 @@ def drain(
         limit = min(limit, line.most)
         if not line.large_is_due(now):
             most = line.most
+    carried = line.grown if line is not None and 0 < line.grown < limit else limit
     to_compress = 0
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
@@ -71,6 +73,8 @@ def drain(
             note_wait(queue, now, waiting)
             queue.ready = False
             continue
+        if len(queue.batches) > 1:
+            accumulator.join(queue)
         head = queue.batches[0] if queue.batches else queue.open
         assert head is not None
         if head.created + timeout <= now:
@@ -83,7 +87,7 @@ def drain(
             continue
         work = 0 if head.body else head.size()
         if drained and (
-            size + head_size > limit
+            size + head_size > (limit if head_size <= accumulator.batch_size else carried)
             or len(drained) == MOST_BATCHES
             or (work > 0 and (to_compress + work) // 2 >= thread_bytes)
         ):

@@ -81,6 +81,10 @@ class BatchWatch:
         """A task awaits a record of the queue's open batch, which is watched."""
         self._schedule.awaited(queue)
 
+    def joined(self, parts: list[ProducerBatch], whole: ProducerBatch) -> None:
+        """One batch has replaced several of a queue."""
+        self._incomplete.join(parts, whole)
+
     def turn_is_due(self) -> bool:
         """Whether ``enqueue`` must give the loop a turn; then the Sender makes a pass, which begins the next slice."""
         if not self._since_pass.over():

@@ -18,8 +18,9 @@ from mypy_extensions import i64
 
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
 
-SPARE: Final = 4
-"""The safety factor on the capacity that an answer suggests: the line may have other traffic later."""
+SPARE: Final = 8
+"""The safety factor on the capacity that an answer suggests: five requests are under way by default, and the line may
+have other traffic later."""
 
 
 @final
@@ -31,13 +32,15 @@ class LineLimit:
         self.most: i64 = NO_LIMIT
         """The most bytes of batches in one request, unless it has only one."""
         self.grown: i64 = 0
-        """The most bytes to which a batch may grow while it waits; stays 0 with acks=0, where nothing is answered."""
+        """The most bytes to which a batch may grow while it waits, and of a request with others beside it; stays 0 with
+        acks=0, where nothing is answered."""
         self.large_at: float = 0.0
         """No larger batch goes before this time. Batches lost with a request are sent again until then."""
         self._timeout = timeout
         self._pause = pause
         self._largest = largest
         self._deferred_at: float = math.inf
+        self._unanswered: i64 = 0
 
     def deferred(self, now: float) -> None:
         """Smaller batches go before a larger one that is ready."""
@@ -50,18 +53,29 @@ class LineLimit:
     def large_sent(self) -> None:
         self._deferred_at = math.inf
 
+    def sent(self, size: i64) -> i64:
+        """A request of ``size`` bytes leaves. Returns the bytes that are unanswered with these."""
+        self._unanswered += size
+        return self._unanswered
+
+    def ended(self, size: i64) -> None:
+        """A request of ``size`` bytes has ended, with or without an answer."""
+        self._unanswered -= size
+
     def timed_out(self, size: int, now: float) -> None:
         """A request of ``size`` bytes was not answered in time."""
         self.most = min(self.most, i64(size // 2))
         self.grown = min(self.grown, i64(size // 2))
         self.large_at = now + self._pause
 
-    def answered(self, size: int, took: float) -> None:
-        """A request of ``size`` bytes was answered ``took`` seconds after it was sent."""
-        carried = size * self._timeout / SPARE / max(took, 0.001)
-        if carried > float(self.grown) or carried < size or 2 * size >= self.grown:  # otherwise it was small, not slow
+    def answered(self, size: i64, ahead: i64, took: float) -> None:
+        """A request of ``size`` bytes was answered ``took`` seconds after it was sent; ``ahead`` is what :meth:`sent`
+        returned: in that time the line has carried as much."""
+        carried = float(ahead) * self._timeout / SPARE / max(took, 0.001)
+        slow = carried < float(size) or 2 * size >= self.grown  # otherwise it was only small
+        if slow or carried > float(self.grown):
             self.grown = i64(int(carried))
         if carried >= self._largest:
             self.most = NO_LIMIT
         else:
-            self.most = max(self.most, i64(size), i64(int(carried)))
+            self.most = max(self.most, size, i64(int(carried)))

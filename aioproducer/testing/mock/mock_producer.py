@@ -70,6 +70,9 @@ class _Opened:
     def awaited(self, queue: PartitionQueue) -> None:
         pass
 
+    def joined(self, parts: list[ProducerBatch], whole: ProducerBatch) -> None:
+        pass
+
     def turn_is_due(self) -> bool:
         return False
 

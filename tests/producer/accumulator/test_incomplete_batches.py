@@ -50,6 +50,21 @@ class IncompleteMachine(RuleBasedStateMachine):
         self.expected[place : place + 1] = [(other, queue) for other in others]
         self.gone.append(batch)
 
+    @precondition(lambda self: self.expected)
+    @rule(data=st.data())
+    def join(self, data: st.DataObject) -> None:
+        queue = data.draw(st.sampled_from(QUEUES))
+        parts = [batch for batch, where in self.expected if where is queue]
+        if not parts:
+            return
+        parts = parts[: data.draw(st.integers(1, len(parts)))]
+        whole = make_batch(Loop())
+        self.batches.join(parts, whole)
+        self.expected = [
+            (whole if batch is parts[0] else batch, where) for batch, where in self.expected if batch not in parts[1:]
+        ]
+        self.gone += parts
+
     @invariant()
     def it_has_the_same_in_the_same_order(self) -> None:
         assert self.batches.items() == self.expected

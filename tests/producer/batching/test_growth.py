@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from random import Random
 from typing import Any
 
-from aioproducer import KafkaProducer
+import pytest
+
+from aioproducer import Delivery, KafkaProducer
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.loop import SimulatedLoop
@@ -72,6 +75,59 @@ def test_a_slow_line_is_not_made_worse() -> None:
     assert grown.seconds < 1.05 * fixed.seconds
 
 
+def delivered(line: Conditions, partitions: int, seconds: float, **config: Any) -> tuple[float, float, float]:
+    """What one caller, who sends as fast as records are taken, has delivered after so many seconds, in bytes; the
+    number of retries; and the number of failures."""
+
+    async def run() -> tuple[float, float, float]:
+        value = bytes(5000)
+        under_way: deque[Delivery] = deque()
+        done = 0
+
+        async def send() -> None:
+            nonlocal done
+            while True:
+                under_way.append(await producer.enqueue("t", value))
+                while under_way[0].done():
+                    _ = under_way.popleft()
+                    done += 1
+
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", partitions)
+            producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config)
+            await producer.start()
+            sending = asyncio.create_task(send())
+            await asyncio.sleep(seconds)
+            sending.cancel()
+            metrics = producer.metrics()
+            done += sum(delivery.done() for delivery in under_way)
+            await producer.close(timeout=0)
+        return done * 5000, metrics["record-retry-total"], metrics["record-error-total"]
+
+    network = Network(Random(0), line, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        return runner.run(run())
+
+
+@pytest.mark.parametrize(("round_trip", "partitions"), [(0.01, 1), (0.05, 1), (0.05, 6), (0.15, 1)])
+def test_a_stream_over_a_long_line_starts_nearly_as_with_large_batches(round_trip: float, partitions: int) -> None:
+    """Within the first round trip it has filled the memory with small batches."""
+    line = Conditions(bandwidth=1e8, latency=round_trip / 2, window=4 << 20)
+    seconds = 20 * round_trip
+    large = delivered(line, partitions, seconds, batch_size=262_144)[0]
+    assert delivered(line, partitions, seconds)[0] > 0.6 * large
+
+
+@pytest.mark.parametrize("partitions", [1, 6])
+@pytest.mark.parametrize("bandwidth", [10_000, 50_000, 200_000])
+def test_no_request_over_a_slow_line_times_out(bandwidth: int, partitions: int) -> None:
+    line = Conditions(bandwidth=bandwidth, latency=0.05, window=64 * 1024)
+    config = {"delivery_timeout_ms": 3_600_000, "max_block_ms": 3_600_000, "buffer_memory": 8 << 20}
+    done, retries, failures = delivered(line, partitions, 300.0, **config)
+    assert (retries, failures) == (0, 0)
+    assert done > 0.8 * 300 * bandwidth
+
+
 @virtual
 async def test_light_load_is_as_without_growth(world: World) -> None:
     async with ScriptedCluster() as cluster:
@@ -104,7 +160,7 @@ async def test_a_record_for_a_batch_that_grows_takes_no_turn_of_the_loop(world: 
         cluster.create_topic("t", 1)
         config: dict[str, Any] = {"linger_ms": 0, "max_in_flight_requests_per_connection": 1}
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
-            _ = await producer.send("t", b"v")
+            _ = await producer.send("t", bytes(1000))
             cluster.broker.always(ApiKey.PRODUCE, late)
             _ = producer.send("t", b"v")
             await asyncio.sleep(0.1)

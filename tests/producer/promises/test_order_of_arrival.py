@@ -74,9 +74,9 @@ async def test_newcomers_do_not_overtake_records_that_wait_for_metadata(
 async def test_what_a_partitioner_sends_goes_behind_the_records_it_is_asked_about() -> None:
     producer: Producer
 
-    def partition(topic: str, key: Any, key_bytes: Any, value: Any, *_: Any) -> int:
+    def partition(topic: str, key: Any, key_bytes: Any, value: Any, *more: Any) -> int:
         if value.startswith(b"old"):
-            _ = producer.send(topic, b"new, at " + value, partition=0)
+            _sent = producer.send(topic, b"new, at " + value, partition=0)
         return 0
 
     async with ScriptedCluster() as cluster:

@@ -374,3 +374,70 @@ def test_requests_that_time_out_are_halved_until_each_batch_is_alone() -> None:
             requests.append(drained)
         assert {len(request) for request in requests} == {number}
         assert sum(map(len, requests)) == 8
+
+
+def joining(partitions: int, **more: Any) -> Draining:
+    """Batches are of 1,000 bytes, and grow to 4,000."""
+    here = Draining(partitions, batch_max_size=4000, **more)
+    here.line = LineLimit(timeout=30.0, pause=1.0, largest=10**6)
+    return here
+
+
+def test_batches_that_wait_are_joined_once_the_line_is_known() -> None:
+    here = joining(2)
+    here.line_takes = 0
+    here.fill(0, batches=9, size=800)
+    here.fill(1, batches=2, size=800)
+    free = here.pool.available
+    first = here.queues[0].batches[0]
+    assert [one.batch.count for one in here.drain()] == [1, 1]
+    here.line_takes = 3000
+    assert [one.batch.count for one in here.drain()] == [3, 1]
+    here.line_takes = 10_000
+    (one,) = here.drain()
+    assert one.batch.count == 4
+    assert here.pool.available > free, "fewer batches take less memory"
+    assert [len(parts) for parts, _ in here.joined] == [3, 4]
+    assert first not in here.joined[0][0]
+    assert [one.batch.count for one in here.drain()] == [1]
+    assert here.consistent()
+
+
+def test_a_batch_that_was_sent_is_not_joined() -> None:
+    here = joining(1)
+    here.fill(0, batches=2)
+    queue = here.queues[0]
+    queue.sequences = None
+    queue.batches[0].drain_order = 1
+    assert [one.batch.count for one in here.drain()] == [1]
+    assert here.joined == []
+
+
+def test_what_is_joined_is_not_so_large_that_a_thread_has_to_compress_it() -> None:
+    here = joining(1, thread_bytes=2500)
+    here.fill(0, batches=5, size=900)
+    assert [one.batch.count for one in here.drain(thread_bytes=2500)] == [2]
+    assert [one.batch.count for one in here.drain(thread_bytes=2500)] == [2]
+    assert [one.batch.count for one in here.drain(thread_bytes=2500)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("grown", "taken"), [(0, [0, 1, 2, 3, 4]), (100, [0]), (5000, [0]), (7000, [0, 1]), (10**6, [0, 1, 2, 3, 4])]
+)
+def test_large_batches_go_together_as_far_as_the_line_has_carried_so_much(grown: int, taken: list[int]) -> None:
+    here = joining(5)
+    assert here.line is not None
+    here.line.grown = grown
+    for partition in range(5):
+        here.fill(partition, size=3000)
+    assert partitions(here.drain()) == taken
+    assert here.consistent()
+
+
+def test_small_batches_go_together_whatever_the_line_has_carried() -> None:
+    here = joining(5)
+    assert here.line is not None
+    here.line.grown = 100
+    for partition in range(5):
+        here.fill(partition, size=500)
+    assert partitions(here.drain()) == [0, 1, 2, 3, 4]

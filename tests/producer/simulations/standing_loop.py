@@ -231,6 +231,7 @@ class Accumulation:
         self.opened: list[ProducerBatch] = []
         self.reached: list[PartitionQueue] = []
         self.closed: list[PartitionQueue] = []
+        self.joined: list[tuple[list[ProducerBatch], ProducerBatch]] = []
         self.turns = 0
         """How often the accumulator has asked whether the loop must get a turn."""
         self.line_takes = NO_LIMIT
@@ -248,6 +249,7 @@ class Accumulation:
             on_open=self.batch_opened,
             on_ready=self.batch_ready,
             on_full=self.batch_full,
+            on_join=self.batches_joined,
             turn_is_due=self.turn_is_due,
             line_takes=lambda queue: self.line_takes,
         )
@@ -258,6 +260,9 @@ class Accumulation:
 
     def batch_full(self, queue: PartitionQueue) -> None:
         self.closed.append(queue)
+
+    def batches_joined(self, parts: list[ProducerBatch], whole: ProducerBatch) -> None:
+        self.joined.append((parts, whole))
 
     def batch_ready(self, queue: PartitionQueue) -> None:
         queue.due = True

@@ -26,23 +26,23 @@ def test_a_broker_that_was_only_away_has_no_limit_after_a_quick_answer() -> None
     limit = line()
     limit.timed_out(500, 30.0)
     assert limit.most == 250
-    limit.answered(16_000, 0.005)
+    limit.answered(16_000, 16_000, 0.005)
     assert limit.most == NO_LIMIT
 
 
-def test_a_line_is_taken_to_carry_a_quarter_of_what_an_answer_suggests() -> None:
+def test_a_line_is_taken_to_carry_an_eighth_of_what_an_answer_suggests() -> None:
     limit = line()
     limit.timed_out(1000, 30.0)
-    limit.answered(10_000, 1.0)
-    assert limit.most == 75_000
-    limit.answered(500, 1.0)
-    assert limit.most == 75_000
+    limit.answered(10_000, 10_000, 1.0)
+    assert limit.most == 37_500
+    limit.answered(500, 500, 1.0)
+    assert limit.most == 37_500
 
 
 def test_a_size_that_crossed_the_line_slowly_may_be_sent_again() -> None:
     limit = line()
     limit.timed_out(1000, 30.0)
-    limit.answered(200_000, 20.0)
+    limit.answered(200_000, 200_000, 20.0)
     assert limit.most == 200_000
 
 
@@ -64,32 +64,44 @@ def test_a_large_batch_is_due_when_it_has_let_others_go_first_for_a_time_out() -
 def test_no_batch_grows_before_the_line_has_carried_anything() -> None:
     limit = line()
     assert limit.grown == 0
-    limit.answered(16_000, 0.005)
+    limit.answered(16_000, 16_000, 0.005)
     assert limit.grown > 1_000_000
 
 
-def test_batches_grow_to_a_quarter_of_what_an_answer_suggests() -> None:
+def test_batches_grow_to_an_eighth_of_what_an_answer_suggests() -> None:
     limit = line()
-    limit.answered(16_000, 4.0)
+    limit.answered(16_000, 16_000, 2.0)
     assert limit.grown == 30_000
-    limit.answered(30_000, 7.5)
+    limit.answered(30_000, 30_000, 3.75)
     assert limit.grown == 30_000
-    limit.answered(30_000, 10.0)  # others share the line now
+    limit.answered(30_000, 30_000, 5.0)  # others share the line now
     assert limit.grown == 22_500
 
 
 def test_a_small_request_is_small_and_not_slow() -> None:
     limit = line()
-    limit.answered(100_000, 0.5)
-    assert limit.grown == 1_500_000
-    limit.answered(200, 0.15)
-    assert limit.grown == 1_500_000
-    limit.answered(200, 20.0)  # even that was slow
-    assert limit.grown == 75
+    limit.answered(100_000, 100_000, 0.5)
+    assert limit.grown == 750_000
+    limit.answered(200, 200, 0.15)
+    assert limit.grown == 750_000
+    limit.answered(200, 200, 20.0)  # even that was slow
+    assert limit.grown == 37
 
 
 def test_a_time_out_limits_growth() -> None:
     limit = line()
-    limit.answered(100_000, 0.5)
+    limit.answered(100_000, 100_000, 0.5)
     limit.timed_out(60_000, 30.0)
     assert limit.grown == 30_000
+
+
+def test_an_answer_tells_of_all_bytes_that_were_on_their_way() -> None:
+    """Five requests share the line, and each takes as long as all of them."""
+    limit = line()
+    ahead = [limit.sent(16_000) for _ in range(5)]
+    assert ahead == [16_000, 32_000, 48_000, 64_000, 80_000]
+    for number, one in enumerate(ahead):
+        limit.ended(16_000)
+        limit.answered(16_000, one, 0.5 * (number + 1))
+        assert limit.grown == 120_000
+    assert limit.sent(100) == 100

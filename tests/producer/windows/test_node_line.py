@@ -25,7 +25,7 @@ def test_their_limits_are_those_of_the_configs() -> None:
     limit = NodeLines(producer_config({**config, "max.request.size": 1000})).of(1).limit
     limit.timed_out(1000, 30.0)
     assert limit.large_at == 30.5
-    limit.answered(100, 1.0)
-    assert limit.grown == 100 * 8 / 4
-    limit.answered(1000, 1.0)
+    limit.answered(100, 100, 1.0)
+    assert limit.grown == 100 * 8 / 8
+    limit.answered(1000, 1000, 1.0)
     assert limit.most == NO_LIMIT, "the line has carried the largest request"

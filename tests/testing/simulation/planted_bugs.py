@@ -14,10 +14,12 @@ from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection.connection import Connection
 from aioproducer.net.link_task import LinkTask
+from aioproducer.producer.accumulator import record_accumulator
 from aioproducer.producer.accumulator.batch_limits import BatchLimits
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches import producer_batch
 from aioproducer.producer.batches.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.batches.join import join
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.batches.split import split
 from aioproducer.producer.exchange import batch_completer, completion, produce_exchange
@@ -255,6 +257,27 @@ def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) ->
         return children[::-1]
 
     monkeypatch.setattr(batch_completer, "split", split_in_reverse)
+
+
+@bug(only(growing))
+def the_batches_that_are_joined_change_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_accumulator, "join", lambda parts, pool: join(parts[::-1], pool))
+
+
+@bug(only(growing))
+def the_deliveries_of_joined_batches_are_those_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def join_carelessly(parts: Any, pool: Any) -> Any:
+        whole = join(parts, pool)
+        for part in parts:
+            part.result.targets = [(0, whole.result, 0)]
+        return whole
+
+    monkeypatch.setattr(record_accumulator, "join", join_carelessly)
+
+
+@bug(only(growing, reset=0.3))
+def what_was_sent_is_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_accumulator, "joinable", lambda waiting, most: list(waiting)[:2])
 
 
 @bug()
