@@ -13,8 +13,6 @@ from aioproducer.net.addresses import Address
 from aioproducer.net.connection.connection import Connection
 from aioproducer.net.connection.in_flight_request import InFlightRequest
 from aioproducer.net.connection.node_api_versions import NodeApiVersions
-from aioproducer.net.in_slices import in_slices
-from aioproducer.protocol.codec import Encoding
 from aioproducer.protocol.schema import Request, Response
 from aioproducer.timing.loop_clock import LoopClock
 
@@ -138,15 +136,6 @@ class BrokerLink:
         return self.connection.call(
             request, response_class, self.api_versions.latest_usable_version(type(request), at_most)
         )
-
-    async def call_in_slices(self, request: Request, response_class: type[R], at_most: int | None = None) -> R:
-        """As ``call``, for what may be large: the loop gets turns while it is written."""
-        connection = self.connection
-        if connection is None:
-            raise NetworkException(f"not connected to {self}")
-        version = self.api_versions.latest_usable_version(type(request), at_most)
-        body = await in_slices(Encoding(request, version).steps())
-        return await connection.call(request, response_class, version, body)
 
     def disconnect(self, error: KafkaError) -> None:
         """Drops the present connection, if any; the next request makes a new one."""

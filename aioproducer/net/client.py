@@ -27,7 +27,7 @@ from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.net.host_addresses import canonical
-from aioproducer.net.in_slices import in_slices
+from aioproducer.net.in_slices import call_in_slices, in_slices
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata.cluster import Cluster, Node
 from aioproducer.net.metadata.cluster_changes import ClusterChanges
@@ -313,8 +313,10 @@ class KafkaClient:
             self.metadata.use_topics(self._topics_in_use(), now)
             request = await in_slices(self.metadata.requesting(now))
             at_most = self.metadata.version_for(link.api_versions.newest(ApiKey.METADATA))
-            call = link.call_in_slices if len(request.topics or ()) > ELEMENTS else link.call
-            response = await call(request, MetadataResponse, at_most)
+            if len(request.topics or ()) > ELEMENTS:
+                response = await call_in_slices(link, request, MetadataResponse, at_most)
+            else:
+                response = await link.call(request, MetadataResponse, at_most)
             if response.error_code != ErrorCode.NONE:
                 raise error_for(response.error_code, f"{link} answered a metadata request with an error")
         except KafkaError as error:

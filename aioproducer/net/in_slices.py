@@ -6,9 +6,14 @@ import asyncio
 from collections.abc import Generator
 from typing import TypeVar
 
+from aioproducer.errors import NetworkException
+from aioproducer.net.broker_link import BrokerLink
+from aioproducer.protocol.codec import Encoding
+from aioproducer.protocol.schema import Request, Response
 from aioproducer.timing.time_slice import TimeSlice
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Response)
 
 
 async def in_slices(steps: Generator[None, None, T]) -> T:
@@ -23,3 +28,13 @@ async def in_slices(steps: Generator[None, None, T]) -> T:
         if time_slice.over():
             await asyncio.sleep(0)
             time_slice.begin()
+
+
+async def call_in_slices(link: BrokerLink, request: Request, response_class: type[R], at_most: int | None = None) -> R:
+    """As the link's ``call``, for what may be large: the loop gets turns while it is written."""
+    connection = link.connection
+    if connection is None:
+        raise NetworkException(f"not connected to {link}")
+    version = link.api_versions.latest_usable_version(type(request), at_most)
+    body = await in_slices(Encoding(request, version).steps())
+    return await connection.call(request, response_class, version, body)

@@ -125,7 +125,7 @@ async def test_without_a_connection_nothing_is_sent(world: World) -> None:
         with pytest.raises(NetworkException, match="not connected"):
             watched.link.send(MessageRequest(MetadataRequest(), 1, lambda response, error: None))
         with pytest.raises(NetworkException, match="not connected"):
-            await watched.link.call_in_slices(MetadataRequest(topics=[]), MetadataResponse)
+            await in_slices.call_in_slices(watched.link, MetadataRequest(topics=[]), MetadataResponse)
         assert not watched.link.can_send(0)
 
 
@@ -136,7 +136,7 @@ async def test_a_large_request_is_written_with_turns_of_the_loop(world: World, m
         link = await watched.ready()
         names = [f"t{number}" for number in range(20 * ELEMENTS)]
         request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
-        asked = asyncio.create_task(link.call_in_slices(request, MetadataResponse))
+        asked = asyncio.create_task(in_slices.call_in_slices(link, request, MetadataResponse))
         for _ in range(10):
             await asyncio.sleep(0)
             assert link.in_flight() == 0
@@ -152,7 +152,7 @@ async def test_a_connection_lost_while_a_large_request_is_written_ends_it(
     async with linked() as (_, watched):
         link = await watched.ready()
         request = MetadataRequest(topics=[MetadataRequestTopic(name=f"t{number}") for number in range(20 * ELEMENTS)])
-        asked = asyncio.create_task(link.call_in_slices(request, MetadataResponse))
+        asked = asyncio.create_task(in_slices.call_in_slices(link, request, MetadataResponse))
         await asyncio.sleep(0)
         link.disconnect(NetworkException("it is over"))
         with pytest.raises(NetworkException, match="it is over"):

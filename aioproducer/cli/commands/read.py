@@ -61,11 +61,11 @@ def read(
         if read_committed:
             configs["isolation.level"] = "read_committed"
         output = LineOutput()
-        reading = Reading(configs, topic, begin, count, output)
-        partitions = await _partitions(configs, topic, partition)
-        if begin.offset is not None and len(partitions) > 1:
-            raise InputError("an offset belongs to one partition: name it with --partition")
         try:
+            reading = Reading(configs, topic, begin, count, output)
+            partitions = await _partitions(configs, topic, partition)
+            if begin.offset is not None and len(partitions) > 1:
+                raise InputError("an offset belongs to one partition: name it with --partition")
             await (reading.follow(partitions) if follow else reading.to_the_end(partitions))
         except BrokenPipeError:
             pass  # the reader of the lines has read enough
