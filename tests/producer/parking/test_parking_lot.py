@@ -940,7 +940,7 @@ class ParkingMachine(RuleBasedStateMachine):
         number = data.draw(st.sampled_from(self._awaited()))
         delivery = self.sent[number]
         others = [(one, sent) for one, sent in self.sent.items() if one != number and not sent.done()]
-        with_callbacks = bool(delivery.place()[0].callbacks)
+        with_callbacks = delivery.place()[0].has_callbacks()
         for task in self.tasks.pop(number):
             task.cancel()
         self.here.loop.run()
