@@ -177,15 +177,20 @@ class Report:
         costs = [self.cpu(load, partitions) for partitions in sorted(self.partitions)]
         return max(later / min(costs[: number + 1]) for number, later in enumerate(costs))
 
-    def problems(self) -> list[str]:
+    def verdicts(self) -> list[command.Verdict]:
+        growth = {load.name: self.growth(load.name) for load in LOADS}
         return [
-            f"{load.name}: with more partitions a record costs {self.growth(load.name):.2f} times as much; {FLAT} is "
-            "the most it may"
-            for load in LOADS
-            if self.growth(load.name) > FLAT
+            command.Verdict(
+                f"`{name}`: with more partitions a record costs ≤ {FLAT} ×", f"{times:.2f} ×", times <= FLAT
+            )
+            for name, times in growth.items()
         ]
 
-    def markdown(self) -> str:
+    def problems(self) -> list[str]:
+        return [verdict.problem for verdict in self.verdicts() if not verdict.met]
+
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [f"CPU microseconds a record, and the loop's longest stall; medians of {self.rounds} rounds.", ""]
         lines += [f"- `{load.name}`: {load.title}" for load in LOADS]
         lines += ["", "| partitions | " + " | ".join(load.name for load in LOADS) + " | metadata refresh |"]
@@ -193,8 +198,10 @@ class Report:
         for partitions in self.partitions:
             cells = [f"{self.cpu(load.name, partitions):.2f} ({self._stall(load.name, partitions)})" for load in LOADS]
             lines.append(f"| {partitions:,} | " + " | ".join(cells) + f" | {self._refresh(partitions)} |")
-        lines.append("| largest growth | " + " | ".join(f"{self.growth(load.name):.2f}" for load in LOADS) + " | |")
-        return command.page(self.environment, lines, self.problems())
+        return [*lines, "", *command.Verdict.table(self.verdicts())]
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables())
 
     def _stall(self, load: str, partitions: int) -> str:
         worst = median(f.stall_ms for f in self.figures if (f.load, f.partitions) == (load, partitions))
