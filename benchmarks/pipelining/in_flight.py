@@ -135,8 +135,8 @@ class Report:
     def tables(self) -> list[str]:
         """All figures, as lines of Markdown."""
         lines = [
-            f"{self.records:,} records of {len(VALUE)} B a run, one partition, transactional; medians of {self.rounds} "
-            "rounds, ratios with the least and the greatest.",
+            f"{self.records:,} records of {len(VALUE):,} B a run, one partition, transactional; medians of "
+            f"{self.rounds} rounds, ratios with the least and the greatest.",
             "",
             "| in flight | records/s | average latency | 99th percentile | ratio to 1 in flight | the KIP's ratio |",
             "|---:|---:|---:|---:|---:|---:|",

@@ -120,9 +120,9 @@ class Report:
 
     def tables(self) -> list[str]:
         """All figures, as lines of Markdown."""
+        rounds = "one round" if self.rounds == 1 else f"medians of {self.rounds} rounds"
         tables = [
-            f"{_partitions(self.lines[0].partitions)}, records of {len(VALUE)} B; medians of {self.rounds} rounds of "
-            f"{self.seconds:g} s.",
+            f"{_partitions(self.lines[0].partitions)}, records of {len(VALUE)} B; {rounds} of {self.seconds:g} s.",
         ]
         titles = {
             PACED: f"{RATE:,} records/s come: p50 / p99 in ms until acknowledged, and (requests/s × bytes a batch)",

@@ -132,7 +132,7 @@ class Report:
     def tables(self) -> list[str]:
         """All figures, as lines of Markdown."""
         lines = [
-            f"One partition, one record of {len(VALUE)} B a batch, a line set to {self.round_trip_ms:g} ms there and "
+            f"One partition, one record of {len(VALUE):,} B a batch, a line set to {self.round_trip_ms:g} ms there and "
             f"back; medians of {self.rounds} rounds.",
             "",
             "| window | measured ping | records/s | window ÷ round trip | share | ratio to window 1 |",
