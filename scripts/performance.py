@@ -17,6 +17,19 @@ python -m benchmarks units --json benchmarks/measured/units.json
 python -m benchmarks outbox --json benchmarks/measured/outbox.json
 python -m benchmarks fleet --json benchmarks/measured/fleet.json
 python -m benchmarks imports --json benchmarks/measured/imports.json
+python -m benchmarks window --json benchmarks/measured/window.json
+python -m benchmarks pipeline --virtual --arrivals paced --json benchmarks/measured/pipeline.json
+python -m benchmarks pipeline --virtual --arrivals paced --partitions 6 --round-trips-ms 150 --windows 5,50 \
+    --json benchmarks/measured/pipeline-partitions.json
+python -m benchmarks pipeline --arrivals paced --windows 5,50 --seconds 2 \
+    --json benchmarks/measured/pipeline-sockets.json
+python -m benchmarks in-flight --json benchmarks/measured/in-flight.json
+python -m benchmarks memory --json benchmarks/measured/memory.json
+python -m benchmarks back-pressure --json benchmarks/measured/back-pressure.json
+python -m benchmarks outage --json benchmarks/measured/outage.json
+python -m benchmarks scale --rounds 2 --json benchmarks/measured/scale.json
+python -m benchmarks threads --json benchmarks/measured/threads.json
+python -m benchmarks observability --json benchmarks/measured/observability.json
 PYTHONPATH=. python scripts/performance.py
 """
 
@@ -24,8 +37,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, cast
 
 from benchmarks.attacks import attacks
 from benchmarks.broker import broker, connections
@@ -36,13 +50,14 @@ from benchmarks.comparison.lines import Lines
 from benchmarks.comparison.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
 from benchmarks.fleet import fleet
 from benchmarks.harness import results
+from benchmarks.harness.command import Plotted
 from benchmarks.harness.environment import Environment
 from benchmarks.outbox import outbox
-from benchmarks.pipelining import linger
-from benchmarks.record_costs import encode, schemas
+from benchmarks.pipelining import in_flight, linger, pipeline, window
+from benchmarks.record_costs import encode, observability, schemas
 from benchmarks.services import services, units
 from benchmarks.spark import audit, spark
-from benchmarks.stress import imports
+from benchmarks.stress import back_pressure, imports, memory, outage, scale, threads
 from benchmarks.works.works import PACED
 
 ROOT = Path(__file__).parent.parent
@@ -51,20 +66,23 @@ PAGES = [
     for name in (
         "README.md",
         "docs/broker-attacks.md",
+        "docs/migrating.md",
         "docs/outbox.md",
         "docs/performance.md",
         "docs/scale.md",
         "docs/services.md",
         "docs/spark.md",
+        "docs/threads.md",
         "docs/units.md",
     )
 ]
 MEASURED = ROOT / "benchmarks" / "measured"
 LEAD_WORKS = ("stream-100", "stream-1000", "stream-10000", "keyed", "partitions-4000", "zstd", "tasks-100")
 LEAD_CLIENTS = ("confluent-kafka", "confluent-kafka-aio", "aiokafka", "java", "franz-go")
+MOVED_WORKS = ("stream-100", "keyed", "tasks-100")
 BUSY = 0.1
 """With a larger share of its CPU time spent on other things, what a machine tells is provisional."""
-SECTION = re.compile(r"(?<=<!-- figures: )([a-z]+) -->\n.*?(?=<!-- end of figures -->)", re.DOTALL)
+SECTION = re.compile(r"(?<=<!-- figures: )([a-z-]+) -->\n.*?(?=<!-- end of figures -->)", re.DOTALL)
 
 
 def environment(report: Report) -> list[str]:
@@ -147,6 +165,26 @@ def by_client(report: Report, figure: Figure, *, ours: bool = False) -> list[str
     return markdown_table(("work", *clients), rows)
 
 
+def moving(report: Report) -> list[str]:
+    """What the class in place of aiokafka's, and then the producer itself, gain beside aiokafka."""
+    rows = [
+        (case.work.title, *(_gain(case, client) for client in ("aioproducer-compat", "aioproducer")))
+        for case in report.cases
+        if case.work.name in MOVED_WORKS and "aiokafka" in case.clients()
+    ]
+    date = report.environment.date.partition(" ")[0]
+    return [
+        *markdown_table(("work", "this class", "`KafkaProducer`"), rows),
+        "",
+        f"{date}, commit {report.environment.commit}, {report.environment.machine}; {report.environment.broker}.",
+    ]
+
+
+def _gain(case: Case, client: str) -> str:
+    cpu = case.ratio("aiokafka", client, FIGURES["cpu"])
+    return NOTHING if cpu is None else f"{_ratio(case, client, 'aiokafka')} ({cpu.median:.2f})"
+
+
 def stalls(report: Report) -> list[str]:
     kinds = (
         (FIGURES["stall"], "99.9 % of the moments came at most so late:"),
@@ -194,9 +232,44 @@ class Alone(Protocol):
     def tables(self) -> list[str]: ...
 
 
-def alone(found: Alone) -> list[str]:
-    lines = [f"- {name}: {value}" for name, value in found.environment.lines() if name != "Load before"]
-    return [*lines, *provisional(found.environment), "", *found.tables()]
+def alone(found: Alone, *, virtual: bool = False) -> list[str]:
+    """``virtual``: all in virtual time, in which it does not matter what else the machine does."""
+    left_out = ["Load before", *(["Busy with other things"] if virtual else [])]
+    lines = [f"- {name}: {value}" for name, value in found.environment.lines() if name not in left_out]
+    return [*lines, *([] if virtual else provisional(found.environment)), "", *found.tables()]
+
+
+ALONE: Mapping[str, type[Alone]] = {
+    "attacks": attacks.Report,
+    "audit": audit.Report,
+    "back-pressure": back_pressure.Report,
+    "broker": broker.Report,
+    "connections": connections.Report,
+    "encode": encode.Report,
+    "fleet": fleet.Report,
+    "imports": imports.Report,
+    "in-flight": in_flight.Report,
+    "linger": linger.Report,
+    "memory": memory.Report,
+    "observability": observability.Report,
+    "outage": outage.Report,
+    "outbox": outbox.Report,
+    "pipeline": pipeline.Report,
+    "pipeline-partitions": pipeline.Report,
+    "pipeline-sockets": pipeline.Report,
+    "scale": scale.Report,
+    "schemas": schemas.Report,
+    "services": services.Report,
+    "spark": spark.Report,
+    "threads": threads.Report,
+    "units": units.Report,
+    "window": window.Report,
+}
+"""By the name of the file."""
+SECTIONS = {"broker": "embedded", "memory": "held"}
+"""Of the files whose names are those of sections of the comparison."""
+VIRTUAL = ("pipeline", "pipeline-partitions")
+PLOTTED = ("pipeline", "window")
 
 
 class Measured(NamedTuple):
@@ -205,19 +278,8 @@ class Measured(NamedTuple):
     comparison: Report
     along: Curves
     far: Lines
-    encoded: encode.Report
-    serialized: schemas.Report
-    awaited: linger.Report
-    sunk: spark.Report
-    audited: audit.Report
-    served: services.Report
-    embedded: broker.Report
-    connected: connections.Report
-    attacked: attacks.Report
-    in_units: units.Report
-    relayed: outbox.Report
-    simulated: fleet.Report
-    imported: imports.Report
+    alone: Mapping[str, Alone]
+    """By the name of the file."""
 
     @classmethod
     def read(cls) -> Self:
@@ -225,19 +287,7 @@ class Measured(NamedTuple):
             Report.from_json(results.read(MEASURED / "comparison.json")),
             Curves.from_json(results.read(MEASURED / "curves.json")),
             Lines.from_json(results.read(MEASURED / "lines.json")),
-            results.read_as(encode.Report, MEASURED / "encode.json"),
-            results.read_as(schemas.Report, MEASURED / "schemas.json"),
-            results.read_as(linger.Report, MEASURED / "linger.json"),
-            results.read_as(spark.Report, MEASURED / "spark.json"),
-            results.read_as(audit.Report, MEASURED / "audit.json"),
-            results.read_as(services.Report, MEASURED / "services.json"),
-            results.read_as(broker.Report, MEASURED / "broker.json"),
-            results.read_as(connections.Report, MEASURED / "connections.json"),
-            results.read_as(attacks.Report, MEASURED / "attacks.json"),
-            results.read_as(units.Report, MEASURED / "units.json"),
-            results.read_as(outbox.Report, MEASURED / "outbox.json"),
-            results.read_as(fleet.Report, MEASURED / "fleet.json"),
-            results.read_as(imports.Report, MEASURED / "imports.json"),
+            {name: results.read_as(kind, MEASURED / f"{name}.json") for name, kind in ALONE.items()},
         )
 
     def sections(self) -> Mapping[str, Callable[[], list[str]]]:
@@ -246,6 +296,7 @@ class Measured(NamedTuple):
             "lead": lambda: lead(comparison),
             "environment": lambda: environment(comparison),
             "headline": lambda: headline(comparison),
+            "moving": lambda: moving(comparison),
             "targets": lambda: targets(comparison),
             "broker": lambda: by_client(comparison, FIGURES["broker"]),
             "memory": lambda: by_client(comparison, FIGURES["rss"]),
@@ -253,20 +304,11 @@ class Measured(NamedTuple):
             "works": lambda: works(comparison),
             "curves": lambda: curves(self.along),
             "lines": lambda: lines(self.far),
-            "encode": lambda: alone(self.encoded),
-            "schemas": lambda: alone(self.serialized),
-            "linger": lambda: alone(self.awaited),
-            "spark": lambda: alone(self.sunk),
-            "audit": lambda: alone(self.audited),
-            "services": lambda: alone(self.served),
-            "trouble": self.served.trouble,
-            "embedded": lambda: alone(self.embedded),
-            "connections": lambda: alone(self.connected),
-            "attacks": lambda: alone(self.attacked),
-            "units": lambda: alone(self.in_units),
-            "outbox": lambda: alone(self.relayed),
-            "fleet": lambda: alone(self.simulated),
-            "imports": lambda: alone(self.imported),
+            "trouble": cast(services.Report, self.alone["services"]).trouble,
+            **{
+                SECTIONS.get(name, name): partial(alone, found, virtual=name in VIRTUAL)
+                for name, found in self.alone.items()
+            },
         }
 
     def written(self, text: str) -> str:
@@ -275,8 +317,9 @@ class Measured(NamedTuple):
         return SECTION.sub(lambda found: "\n".join([f"{found[1]} -->", *made[found[1]](), ""]), text)
 
     def plots(self) -> dict[Path, str]:
-        drawn = {"comparison.svg": self.comparison.svg(), "curves.svg": self.along.svg(), "lines.svg": self.far.svg()}
-        return {ROOT / "docs" / name: svg for name, svg in drawn.items()}
+        drawn = {"comparison": self.comparison.svg(), "curves": self.along.svg(), "lines": self.far.svg()}
+        drawn |= {name: cast(Plotted, self.alone[name]).plot() for name in PLOTTED}
+        return {ROOT / "docs" / f"{name}.svg": svg for name, svg in drawn.items()}
 
 
 def main() -> None:

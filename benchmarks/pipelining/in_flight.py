@@ -132,12 +132,13 @@ class Report:
         """Every commit succeeded, or there would be no report."""
         return []
 
-    def markdown(self) -> str:
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [
-            f"{self.records:,} records of {len(VALUE)} B a run, one partition, transactional; medians of {self.rounds} "
-            "rounds, ratios with the least and the greatest.",
+            f"{self.records:,} records of {len(VALUE):,} B a run, one partition, transactional; medians of "
+            f"{self.rounds} rounds, ratios with the least and the greatest.",
             "",
-            "| in flight | records/s | average latency | 99th | ratio to 1 in flight | the KIP's ratio |",
+            "| in flight | records/s | average latency | 99th percentile | ratio to 1 in flight | the KIP's ratio |",
             "|---:|---:|---:|---:|---:|---:|",
         ]
         for in_flight, theirs in KIP_RECORDS_PER_S.items():
@@ -149,7 +150,10 @@ class Report:
                 f"| {in_flight} | {speed:,.0f} | {average:.1f} ms | {p99:.1f} ms | {self.ratio(in_flight)} | "
                 f"{theirs / KIP_RECORDS_PER_S[1]:.2f} |"
             )
-        return command.page(self.environment, lines, self.problems())
+        return lines
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables())
 
 
 async def in_flight(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:

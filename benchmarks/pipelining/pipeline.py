@@ -19,6 +19,7 @@ from statistics import median
 
 from benchmarks.harness import command
 from benchmarks.harness.arguments import numbers, positive
+from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
 from benchmarks.harness.plot import Chart, Series
@@ -65,22 +66,37 @@ class Report:
     def fixed(self, line: Line, figure: str) -> list[float]:
         return [self.of(line, setting, figure) for setting in self.settings if setting != AUTO]
 
-    def problems(self) -> list[str]:
+    def verdicts(self) -> list[Verdict]:
+        """Of each figure on the line where auto is the worst beside the best fixed setting; none without either."""
         if AUTO not in self.settings or len(self.settings) == 1:
             return []
-        return [problem for line in self.lines for problem in self._problems(line)]
+        return [*self._rate(), *(one for figure in ("p50_ms", "p99_ms") for one in self._latency(figure))]
 
-    def _problems(self, line: Line) -> Iterator[str]:
-        on = f"{line.arrivals}, {line.round_trip_ms} ms, window {line.window}"
-        rate, most = self.of(line, AUTO, "records_per_s"), max(self.fixed(line, "records_per_s"))
-        if rate < most * (1 - WITHIN):
-            yield f"{on}: auto sends {rate:.0f} records/s, the best fixed setting {most:.0f}"
-        if line.arrivals == SATURATING:
-            return
-        for figure in ("p50_ms", "p99_ms"):
-            auto, least = self.of(line, AUTO, figure), min(self.fixed(line, figure))
-            if auto > least * (1 + WITHIN) + WITHIN_MS:
-                yield f"{on}: {figure[:3]} {auto:.1f} ms with auto, {least:.1f} ms with the best fixed setting"
+    def _rate(self) -> Iterator[Verdict]:
+        best = {line: max(self.fixed(line, "records_per_s")) for line in self.lines}
+        auto = {line: self.of(line, AUTO, "records_per_s") for line in self.lines}
+        worst = min(self.lines, key=lambda line: auto[line] / best[line])
+        yield Verdict(
+            f"auto's rate ≥ {1 - WITHIN:g} of the best linger's, on every line",
+            f"least: {auto[worst]:,.0f} of {best[worst]:,.0f} records/s ({_on(worst)})",
+            auto[worst] >= best[worst] * (1 - WITHIN),
+        )
+
+    def _latency(self, figure: str) -> Iterator[Verdict]:
+        paced = [line for line in self.lines if line.arrivals == PACED]
+        best = {line: min(self.fixed(line, figure)) for line in paced}
+        auto = {line: self.of(line, AUTO, figure) for line in paced}
+        allowed = {line: least * (1 + WITHIN) + WITHIN_MS for line, least in best.items()}
+        if paced:
+            worst = max(paced, key=lambda line: auto[line] / allowed[line])
+            yield Verdict(
+                f"auto's {figure[:3]} ≤ the best linger's + {WITHIN:.0%} + {WITHIN_MS:g} ms, on every line",
+                f"most: {auto[worst]:.1f} ms beside {best[worst]:.1f} ms ({_on(worst)})",
+                auto[worst] <= allowed[worst],
+            )
+
+    def problems(self) -> list[str]:
+        return [verdict.problem for verdict in self.verdicts() if not verdict.met]
 
     def plot(self) -> str:
         """What the 99th percentile takes beyond the round trip, for each window a chart."""
@@ -102,10 +118,11 @@ class Report:
             ],
         )
 
-    def markdown(self) -> str:
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
+        rounds = "one round" if self.rounds == 1 else f"medians of {self.rounds} rounds"
         tables = [
-            f"{_partitions(self.lines[0].partitions)}, records of {len(VALUE)} B; medians of {self.rounds} rounds of "
-            f"{self.seconds:g} s.",
+            f"{_partitions(self.lines[0].partitions)}, records of {len(VALUE)} B; {rounds} of {self.seconds:g} s.",
         ]
         titles = {
             PACED: f"{RATE:,} records/s come: p50 / p99 in ms until acknowledged, and (requests/s × bytes a batch)",
@@ -114,7 +131,11 @@ class Report:
         for name, title in titles.items():
             if lines := [line for line in self.lines if line.arrivals == name]:
                 tables += ["", title, "", *self._table(lines)]
-        return command.page(self.environment, tables, self.problems())
+        verdicts = self.verdicts()
+        return [*tables, "", *Verdict.table(verdicts)] if verdicts else tables
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables())
 
     def _table(self, lines: Sequence[Line]) -> Iterator[str]:
         names = [_name(setting) for setting in self.settings]
@@ -133,6 +154,10 @@ class Report:
 
 def _partitions(number: int) -> str:
     return "One partition" if number == 1 else f"{number} partitions in turn"
+
+
+def _on(line: Line) -> str:
+    return f"{line.arrivals}, {line.round_trip_ms} ms, window {line.window}"
 
 
 def _name(setting: str) -> str:

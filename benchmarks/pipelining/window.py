@@ -99,12 +99,18 @@ class Report:
     def ping_ms(self, window: int) -> float:
         return median(rate.ping_ms for rate in self.rates if rate.window == window)
 
-    def problems(self) -> list[str]:
+    def verdicts(self) -> list[command.Verdict]:
         return [
-            f"window {window}: {self.share(window):.1%} of window ÷ round trip; it should be within {WITHIN:.0%}"
+            command.Verdict(
+                f"window {window}: within {WITHIN:.0%} of window ÷ round trip",
+                f"{self.share(window):.1%}",
+                abs(self.share(window) - 1) <= WITHIN,
+            )
             for window in self.windows
-            if abs(self.share(window) - 1) > WITHIN
         ]
+
+    def problems(self) -> list[str]:
+        return [verdict.problem for verdict in self.verdicts() if not verdict.met]
 
     def plot(self) -> str:
         return svg(
@@ -123,12 +129,13 @@ class Report:
             )
         )
 
-    def markdown(self) -> str:
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [
-            f"One partition, one record of {len(VALUE)} B a batch, a line set to {self.round_trip_ms:g} ms there and "
+            f"One partition, one record of {len(VALUE):,} B a batch, a line set to {self.round_trip_ms:g} ms there and "
             f"back; medians of {self.rounds} rounds.",
             "",
-            "| window | ping | records/s | window ÷ round trip | share | ratio to window 1 |",
+            "| window | measured ping | records/s | window ÷ round trip | share | ratio to window 1 |",
             "|---:|---:|---:|---:|---:|---:|",
         ]
         one = self.rate(1) if 1 in self.windows else None
@@ -139,7 +146,10 @@ class Report:
                 f"| {window} | {self.ping_ms(window):.1f} ms | {self.rate(window):.2f} | {expected:.2f} "
                 f"| {self.share(window):.1%} | {ratio} |"
             )
-        return command.page(self.environment, lines, self.problems())
+        return [*lines, "", *command.Verdict.table(self.verdicts())]
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables())
 
 
 async def window(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:

@@ -83,7 +83,8 @@ class Report:
     def problems(self) -> list[str]:
         return []
 
-    def markdown(self) -> str:
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [
             f"{self.records:,} records of {len(VALUE)} B a run; medians, and of what is added the least and greatest.",
             "",
@@ -96,8 +97,14 @@ class Report:
             words = "" if way == NOTHING else f"{added.median:,.0f} ({added.least:,.0f}–{added.most:,.0f})"
             lines.append(f"| {way} | {spent.median:,.0f} | {words} |")
         scrape = Spread.of(self.scrape_ms)
-        lines += ["", f"A scrape by Prometheus takes {scrape.median:.1f} ms ({scrape.least:.1f}–{scrape.most:.1f})."]
-        return command.page(self.environment, lines, self.problems())
+        return [
+            *lines,
+            "",
+            f"A scrape by Prometheus takes {scrape.median:.1f} ms ({scrape.least:.1f}–{scrape.most:.1f}).",
+        ]
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables())
 
 
 async def measure(way: str, round_: int, servers: str, records: int) -> Run:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import gc
 import json
 import random
@@ -15,16 +16,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from aioproducer import KafkaProducer
 from benchmarks.harness import command
 from benchmarks.harness.arguments import positive
+from benchmarks.harness.command import Verdict
 from benchmarks.harness.discarding_broker import REACHED, UNREACHED, discarding_broker
 from benchmarks.harness.environment import Environment
+from benchmarks.harness.machine_cpu import MachineCpu
 from benchmarks.harness.processes import python_command
 from benchmarks.harness.usage import resident
 
@@ -47,14 +50,27 @@ class Case:
     """Every second one is cancelled while no memory comes back."""
 
 
-CASES = (
-    Case("little", "tasks, 1 MiB of buffer.memory", 40_000, 1000, buffer_mib=1, known=True),
-    Case("starting", "tasks, of a producer that has just been started", 20_000, 100),
-    Case("many", "tasks, the default buffer.memory", 100_000, 1000, known=True),
-    Case(
-        "cancelled", "waiting tasks, every second one cancelled", 40_000, 1000, buffer_mib=1, known=True, cancelled=True
-    ),
-)
+CASES: Final = {
+    case.name: case
+    for case in (
+        Case("little", "1,000 B, `buffer.memory` of 1 MiB", 40_000, 1000, buffer_mib=1, known=True),
+        Case("starting", "100 B, all defaults, without metadata", 20_000, 100),
+        Case("many", "1,000 B, `buffer.memory` of 32 MiB", 100_000, 1000, known=True),
+        Case(
+            "cancelled",
+            "1,000 B, 1 MiB, every second one cancelled",
+            40_000,
+            1000,
+            buffer_mib=1,
+            known=True,
+            cancelled=True,
+        ),
+    )
+}
+ENDS: Final = {"RecordMetadata": "delivered", "CancelledError": "cancelled", "pending": "waiting"}
+"""What a task ended with, in words; anything else is an error."""
+
+TARGETS: Final = {False: "all are delivered", True: "none ends but those that are cancelled"}
 
 
 @dataclass(frozen=True)
@@ -69,10 +85,14 @@ class Figures:
     cpu: float
     """Seconds of CPU, from the first task's beginning to the last one's end."""
 
-    def problems(self, case: Case) -> Iterator[str]:
-        wanted = {"CancelledError": self.tasks // 2, "pending": self.tasks - self.tasks // 2}
-        if self.ends != (wanted if case.cancelled else {"RecordMetadata": self.tasks}):
-            yield f"{self.case}: the tasks ended with {self.ends}"
+    def wanted(self) -> dict[str, int]:
+        """How the tasks should end."""
+        if CASES[self.case].cancelled:
+            return {"CancelledError": self.tasks // 2, "pending": self.tasks - self.tasks // 2}
+        return {"RecordMetadata": self.tasks}
+
+    def ended(self) -> str:
+        return ", ".join(f"{count:,} {ENDS.get(end, end)}" for end, count in self.ends.items())
 
     @property
     def per_task(self) -> float:
@@ -87,19 +107,26 @@ class Report:
     environment: Environment
     figures: Sequence[Figures]
 
+    def verdicts(self) -> list[Verdict]:
+        return [
+            Verdict(f"`{one.case}`: {TARGETS[CASES[one.case].cancelled]}", one.ended(), one.ends == one.wanted())
+            for one in self.figures
+        ]
+
     def problems(self) -> list[str]:
-        cases = {case.name: case for case in CASES}
-        return [problem for one in self.figures for problem in one.problems(cases[one.case])]
+        return [verdict.problem for verdict in self.verdicts() if not verdict.met]
+
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
+        lines = ["| case | tasks | | resident before, MiB | at most | bytes a task | CPU, s |"]
+        lines += ["|---|---:|---|---:|---:|---:|---:|"]
+        for one in self.figures:
+            figures = f"{one.before:.0f} | {one.peak:.0f} | {one.per_task:,.0f} | {one.cpu:.1f}"
+            lines.append(f"| `{one.case}` | {one.tasks:,} | {CASES[one.case].title} | {figures} |")
+        return [*lines, "", *Verdict.table(self.verdicts())]
 
     def markdown(self) -> str:
-        lines = ["| case | tasks | | ends | resident before, MiB | at most | bytes a task | CPU, s |"]
-        lines += ["|---|---:|---|---|---:|---:|---:|---:|"]
-        titles = {case.name: case.title for case in CASES}
-        for one in self.figures:
-            ends = ", ".join(f"{count:,} {end}" for end, count in one.ends.items())
-            figures = f"{one.before:.0f} | {one.peak:.0f} | {one.per_task:,.0f} | {one.cpu:.1f}"
-            lines.append(f"| `{one.case}` | {one.tasks:,} | {titles[one.case]} | {ends} | {figures} |")
-        return command.page(self.environment, lines, self.problems())
+        return command.page(self.environment, self.tables())
 
 
 async def run(case: Case, servers: str) -> Figures:
@@ -139,23 +166,22 @@ async def run(case: Case, servers: str) -> Figures:
 
 def run_here(name: str, tasks: str, servers: str) -> None:
     """The whole of a process: prints its figures."""
-    case = next(case for case in CASES if case.name == name)
-    figures = asyncio.run(run(Case(**{**asdict(case), "tasks": int(tasks)}), servers))
-    print(json.dumps(asdict(figures)))
+    figures = asyncio.run(run(dataclasses.replace(CASES[name], tasks=int(tasks)), servers))
+    print(json.dumps(dataclasses.asdict(figures)))
 
 
 async def measure(options: argparse.Namespace) -> Report:
-    environment = Environment.now(loop="asyncio", broker="of our own, keeps nothing, in another process")
+    environment, cpu = Environment.now(loop="asyncio", broker="keeps nothing, in another process"), MachineCpu()
     figures = []
     async with discarding_broker(4) as servers:
-        for case in CASES:
+        for case in CASES.values():
             tasks = max(case.tasks // options.share, 2)
             statement = "from benchmarks.stress.back_pressure import run_here; run_here(*sys.argv[1:])"
             started = python_command(statement, case.name, str(tasks), servers)
             done = await asyncio.to_thread(subprocess.run, started, stdout=subprocess.PIPE, check=True)
             figures.append(Figures(**json.loads(done.stdout)))
             command.say(f"{case.name}: {figures[-1].ends}")
-    return Report(environment, figures)
+    return Report(dataclasses.replace(environment, others=cpu.others()), figures)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import gc
 import tracemalloc
 from collections import deque
@@ -31,8 +32,11 @@ from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking.parking_lot import TRIAL, ParkingLot
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.types import ProducerRecord
+from benchmarks.harness import command
 from benchmarks.harness.arguments import positive
-from benchmarks.harness.command import quiet
+from benchmarks.harness.command import Verdict, quiet
+from benchmarks.harness.environment import Environment
+from benchmarks.harness.machine_cpu import MachineCpu
 from benchmarks.stress.producer_parts import parts_of
 
 MIB = 1 << 20
@@ -65,6 +69,7 @@ async def send_and_await(producer: KafkaProducer, value: bytes) -> None:
 
 
 SENDERS: dict[str, Sender] = {"enqueue": enqueue, "send": send, "await": send_and_await}
+TITLES = {"enqueue": "`enqueue`", "send": "`send`, not awaited", "await": "`await send`"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,75 @@ class Held:
     allowed: int
     records: int
     missing: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Senders, by their name in ``SENDERS``, of values of a size."""
+
+    size: int
+    sender: str
+    held: Held
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bytes that something takes, and those that are charged for it by a constant."""
+
+    constant: str
+    measured: int
+    charged: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that was held."""
+
+    environment: Environment
+    senders: int
+    buffer_mib: int
+    costs: Sequence[Cost]
+    runs: Sequence[Run]
+
+    def verdicts(self) -> list[Verdict]:
+        costs = [
+            Verdict(
+                f"`{cost.constant}` is enough", f"{cost.measured} of {cost.charged} B", cost.measured <= cost.charged
+            )
+            for cost in self.costs
+        ]
+        most = max((run.held for run in self.runs), key=lambda held: held.peak / held.allowed)
+        missing = sum(abs(run.held.missing) for run in self.runs)
+        return [
+            *costs,
+            Verdict(
+                "no peak is above what is allowed",
+                f"most: {most.peak / MIB:.1f} of {most.allowed / MIB:.1f} MiB",
+                most.peak <= most.allowed,
+            ),
+            Verdict("after `close` no memory is missing", f"{missing} B", missing == 0),
+        ]
+
+    def problems(self) -> list[str]:
+        return [verdict.problem for verdict in self.verdicts() if not verdict.met]
+
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
+        lines = [
+            f"{self.senders:,} senders, `buffer.memory` of {self.buffer_mib} MiB; nothing is answered.",
+            "",
+            "| value | senders call | records in batches | traced peak, MiB | allowed, MiB |",
+            "|---:|---|---:|---:|---:|",
+        ]
+        for run in self.runs:
+            peak, allowed = run.held.peak / MIB, run.held.allowed / MIB
+            lines.append(
+                f"| {run.size:,} B | {TITLES[run.sender]} | {run.held.records:,} | {peak:.1f} | {allowed:.1f} |"
+            )
+        return [*lines, "", *Verdict.table(self.verdicts())]
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables())
 
 
 class Mute(Faults):
@@ -202,29 +276,28 @@ def parked_cost(count: int = 2000) -> int:
     return (traced(lambda: lot_of(count)) - traced(lambda: lot_of(0))) // count
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks memory", description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--senders", type=positive, default=1000)
-    parser.add_argument("--buffer", type=positive, default=32, help="buffer.memory in MiB")
-    parser.add_argument("--sizes", type=positive, nargs="+", default=[10, 100, 1000], help="bytes of a value")
-    options = parser.parse_args(arguments)
-    with quiet():
-        return report(options.senders, options.buffer, options.sizes)
-
-
-def report(senders: int, buffer: int, sizes: Sequence[int]) -> int:
-    """Prints the tables; 1 if more is taken than is charged or allowed."""
-    costs = [("BATCH_COST", batch_cost(), BATCH_COST), ("PARKED_COST", parked_cost(), PARKED_COST)]
-    problems = sum(measured > charged for _, measured, charged in costs)
-    for name, measured, charged in costs:
-        print(f"{name}: {measured} bytes measured, {charged} charged")
-    print(f"\n{senders} senders, buffer.memory {buffer} MiB, nothing is answered\n")
-    print("| records of | senders | records held | traced peak, MiB | allowed, MiB | missing from the pool |")
-    print("|---|---|---|---|---|---|")
+def measure(senders: int, buffer: int, sizes: Sequence[int]) -> Report:
+    environment, cpu = Environment.now(loop="asyncio", broker="embedded, answers no Produce request"), MachineCpu()
+    costs = [Cost("BATCH_COST", batch_cost(), BATCH_COST), Cost("PARKED_COST", parked_cost(), PARKED_COST)]
+    runs: list[Run] = []
     for size in sizes:
         for name, sender in SENDERS.items():
             held = asyncio.run(hold(sender, buffer_memory=buffer * MIB, senders=senders, size=size))
-            problems += held.peak > held.allowed or held.missing != 0
-            peak, allowed = held.peak / MIB, held.allowed / MIB
-            print(f"| {size} B | {name} | {held.records} | {peak:.1f} | {allowed:.1f} | {held.missing} |", flush=True)
-    return 1 if problems else 0
+            runs.append(Run(size, name, held))
+            command.say(f"{runs[-1]}")
+    return Report(dataclasses.replace(environment, others=cpu.others()), senders, buffer, costs, runs)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks memory",
+        description=__doc__.partition("\n\n")[0],
+        epilog="Exit status 0: no more is taken than is charged and allowed, and all comes back; 1: it is not so.",
+    )
+    parser.add_argument("--senders", type=positive, default=1000)
+    parser.add_argument("--buffer", type=positive, default=32, help="buffer.memory in MiB")
+    parser.add_argument("--sizes", type=positive, nargs="+", default=[10, 100, 1000], help="bytes of a value")
+    command.add_json(parser)
+    options = parser.parse_args(arguments)
+    with quiet():
+        return command.end(measure(options.senders, options.buffer, options.sizes), options)

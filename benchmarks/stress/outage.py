@@ -25,6 +25,7 @@ from aioproducer.testing.delivered import delivery_problems
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks.harness import command
 from benchmarks.harness.arguments import positive
+from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
 
@@ -43,6 +44,10 @@ LATE = 1_000.0
 
 CLOSE = 5.0
 """Seconds given to ``close`` when the broker is gone."""
+
+
+WAYS = {"refused": "connections refused (killed, restarted)", "silent": "silent (SIGSTOP, SIGCONT)"}
+"""How the broker is taken down, and what its return is."""
 
 
 class LogCounter(logging.Handler):
@@ -112,16 +117,6 @@ class Outage:
     """Two back-offs: the longest of reconnect.backoff.max.ms and retry.backoff.max.ms, twice."""
     problems: list[str] = field(default_factory=list)
 
-    def failed(self) -> list[str]:
-        wrong = list(self.problems)
-        if self.cpu_share > CPU:
-            wrong.append(f"{self.cpu_share:.1%} of a core, more than {CPU:.0%}")
-        if len(self.log_lines) > LINES:
-            wrong.append(f"{len(self.log_lines)} lines in the log, more than {LINES}")
-        if self.resumed_ms > self.allowed_ms:
-            wrong.append(f"deliveries resumed after {self.resumed_ms:.0f} ms, more than {self.allowed_ms:.0f}")
-        return wrong
-
 
 @dataclass(frozen=True)
 class Gone:
@@ -134,16 +129,6 @@ class Gone:
     cpu_share: float
     log_lines: list[str]
     problems: list[str] = field(default_factory=list)
-
-    def failed(self) -> list[str]:
-        wrong = list(self.problems)
-        if self.latest_ms > LATE:
-            wrong.append(f"a delivery ended {self.latest_ms:.0f} ms late")
-        if self.close_s > CLOSE + 1:
-            wrong.append(f"close(timeout={CLOSE:.0f}) took {self.close_s:.1f} s")
-        if len(self.log_lines) > LINES:
-            wrong.append(f"{len(self.log_lines)} lines in the log, more than {LINES}")
-        return wrong
 
 
 async def outage(case: str, seconds: float) -> Outage:
@@ -245,31 +230,59 @@ class Report:
     outages: Sequence[Outage]
     gone: Sequence[Gone]
 
-    def problems(self) -> list[str]:
-        wrong = [f"{outage.case}: {problem}" for outage in self.outages for problem in outage.failed()]
-        return wrong + [f"gone: {problem}" for gone in self.gone for problem in gone.failed()]
+    def verdicts(self) -> list[Verdict]:
+        """Of the worst of all rounds."""
+        every: list[Outage | Gone] = [*self.outages, *self.gone]
+        cpu, lines = max(one.cpu_share for one in every), max(len(one.log_lines) for one in every)
+        last = max(self.outages, key=lambda one: one.resumed_ms / one.allowed_ms)
+        latest, close = max(one.latest_ms for one in self.gone), max(one.close_s for one in self.gone)
+        wrong = [problem for one in every for problem in one.problems]
+        return [
+            Verdict(f"CPU ≤ {CPU:.0%} of a core", f"{cpu:.1%}", cpu <= CPU),
+            Verdict(f"lines in the log ≤ {LINES}", f"{lines}", lines <= LINES),
+            Verdict(
+                f"first delivery after the return ≤ two back-offs, {last.allowed_ms:,.0f} ms",
+                f"{last.resumed_ms:,.0f} ms",
+                last.resumed_ms <= last.allowed_ms,
+            ),
+            Verdict(f"latest end after delivery.timeout.ms ≤ {LATE:,.0f} ms", f"{latest:,.0f} ms", latest <= LATE),
+            Verdict(f"close(timeout={CLOSE:.0f}) ≤ {CLOSE + 1:.0f} s", f"{close:.2f} s", close <= CLOSE + 1),
+            Verdict("every record has the one right end", "; ".join(wrong) or "yes", not wrong),
+        ]
 
-    def markdown(self) -> str:
+    def problems(self) -> list[str]:
+        return [verdict.problem for verdict in self.verdicts() if not verdict.met]
+
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [
-            "| outage | seconds | records | CPU of a core | log lines | resumed after | in the log |",
+            "| outage | seconds | records | CPU of a core | lines in the log | first delivery after the return "
+            "| in Kafka's log |",
             "|---|---:|---:|---:|---:|---:|---|",
         ]
         lines += [
-            f"| {one.case} | {one.seconds:.0f} | {one.records:,} | {one.cpu_share:.1%} | {len(one.log_lines)} "
-            f"| {one.resumed_ms:.0f} ms of {one.allowed_ms:.0f} | {'; '.join(one.problems) or 'once, in order'} |"
+            f"| {WAYS[one.case]} | {one.seconds:.0f} | {one.records:,} | {one.cpu_share:.1%} | {len(one.log_lines)} "
+            f"| {one.resumed_ms:.0f} ms | {'; '.join(one.problems) or 'once, in order, where told'} |"
             for one in self.outages
         ]
-        for end in self.gone:
-            lines += [
-                "",
-                f"Gone for good: {end.records:,} records ended at most {end.latest_ms:.0f} ms after "
-                f"delivery.timeout.ms={end.delivery_timeout_ms} of their own, at {end.cpu_share:.1%} of a core and "
-                f"with {len(end.log_lines)} lines in the log; close(timeout={CLOSE:.0f}) took {end.close_s:.2f} s.",
-            ]
+        lines += [
+            "",
+            f"| | delivery.timeout.ms | records | latest end after it | CPU of a core | lines in the log "
+            f"| close(timeout={CLOSE:.0f}) took |",
+            "|---|---:|---:|---:|---:|---:|---:|",
+        ]
+        lines += [
+            f"| gone for good | {end.delivery_timeout_ms:,} | {end.records:,} | {end.latest_ms:.0f} ms "
+            f"| {end.cpu_share:.1%} | {len(end.log_lines)} | {end.close_s:.2f} s |"
+            for end in self.gone
+        ]
+        return [*lines, "", *Verdict.table(self.verdicts())]
+
+    def markdown(self) -> str:
         logged = [(one.case, line) for one in self.outages for line in one.log_lines]
         logged += [("gone", line) for one in self.gone for line in one.log_lines]
-        lines += ["", *(f"    {case}: {line:.160}" for case, line in logged)]
-        return command.page(self.environment, lines, self.problems())
+        lines = [f"    {case}: {line:.160}" for case, line in logged]
+        return command.page(self.environment, [*self.tables(), "", *lines])
 
 
 async def run(options: argparse.Namespace, progress: Callable[[str], object]) -> Report:
@@ -277,7 +290,7 @@ async def run(options: argparse.Namespace, progress: Callable[[str], object]) ->
     cpu = MachineCpu()
     outages, ends = [], []
     for number in range(options.rounds):
-        for case in ("refused", "silent"):
+        for case in WAYS:
             progress(f"round {number + 1}: {case}, {options.seconds} s")
             outages.append(await outage(case, options.seconds))
         progress(f"round {number + 1}: gone, {options.delivery_timeout / 1000:.0f} s")

@@ -34,6 +34,8 @@ VALUE = bytes(100)
 ACTIVE = 10
 RUN = 10
 """Records sent to a partition before the next has its turn, where all have one: they fill a batch."""
+BATCH = 16384
+"""batch.size and batch.max.size: if batches grew while they wait, those of few partitions would be larger."""
 SMALL_BATCH = 61 + RUN * (len(VALUE) + 21)
 """batch.size that is full after a run: overhead, and what a record may take at most."""
 
@@ -47,6 +49,7 @@ class Load:
     run: Callable[[KafkaProducer, int, int], Awaitable[None]]
     share: int = 1
     """One in this many records is enough: one at a time takes longer."""
+    batch_size: int = BATCH
     config: tuple[tuple[str, Any], ...] = ()
 
 
@@ -82,13 +85,14 @@ BACKLOG = Load(
     "the same, while another broker hangs and each of its partitions, as many, has a batch waiting",
     one_at_a_time,
     share=20,
-    config=(("linger_ms", 0), ("batch_size", SMALL_BATCH), ("buffer_memory", 1 << 28)),
+    batch_size=SMALL_BATCH,
+    config=(("linger_ms", 0), ("buffer_memory", 1 << 28)),
 )
 
 LOADS = (
     Load("sticky", "no key, the partitioner's choice", sticky),
     Load("few", f"{ACTIVE} of the partitions", few),
-    Load("every", f"all partitions in turn, {RUN} records a batch", every, config=(("batch_size", SMALL_BATCH),)),
+    Load("every", f"all partitions in turn, {RUN} records a batch", every, batch_size=SMALL_BATCH),
     Load("wake", "one at a time, each awaited", one_at_a_time, share=20, config=(("linger_ms", 0),)),
     BACKLOG,
 )
@@ -120,7 +124,8 @@ class WrongRun(Exception):
 
 
 async def measure(load: Load, partitions: int, round_: int, servers: str, records: int) -> Figures:
-    config: dict[str, Any] = {"linger_ms": 5, "metadata_max_age_ms": 3_600_000, **dict(load.config)}
+    config: dict[str, Any] = {"linger_ms": 5, "metadata_max_age_ms": 3_600_000, "batch_size": load.batch_size}
+    config |= {"batch_max_size": load.batch_size, **dict(load.config)}
     records = max(records // load.share, 1)
     waiting = []
     producer = KafkaProducer(bootstrap_servers=servers, **config)
@@ -177,15 +182,20 @@ class Report:
         costs = [self.cpu(load, partitions) for partitions in sorted(self.partitions)]
         return max(later / min(costs[: number + 1]) for number, later in enumerate(costs))
 
-    def problems(self) -> list[str]:
+    def verdicts(self) -> list[command.Verdict]:
+        growth = {load.name: self.growth(load.name) for load in LOADS}
         return [
-            f"{load.name}: with more partitions a record costs {self.growth(load.name):.2f} times as much; {FLAT} is "
-            "the most it may"
-            for load in LOADS
-            if self.growth(load.name) > FLAT
+            command.Verdict(
+                f"`{name}`: with more partitions a record costs ≤ {FLAT} ×", f"{times:.2f} ×", times <= FLAT
+            )
+            for name, times in growth.items()
         ]
 
-    def markdown(self) -> str:
+    def problems(self) -> list[str]:
+        return [verdict.problem for verdict in self.verdicts() if not verdict.met]
+
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [f"CPU microseconds a record, and the loop's longest stall; medians of {self.rounds} rounds.", ""]
         lines += [f"- `{load.name}`: {load.title}" for load in LOADS]
         lines += ["", "| partitions | " + " | ".join(load.name for load in LOADS) + " | metadata refresh |"]
@@ -193,8 +203,10 @@ class Report:
         for partitions in self.partitions:
             cells = [f"{self.cpu(load.name, partitions):.2f} ({self._stall(load.name, partitions)})" for load in LOADS]
             lines.append(f"| {partitions:,} | " + " | ".join(cells) + f" | {self._refresh(partitions)} |")
-        lines.append("| largest growth | " + " | ".join(f"{self.growth(load.name):.2f}" for load in LOADS) + " | |")
-        return command.page(self.environment, lines, self.problems())
+        return [*lines, "", *command.Verdict.table(self.verdicts())]
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables())
 
     def _stall(self, load: str, partitions: int) -> str:
         worst = median(f.stall_ms for f in self.figures if (f.load, f.partitions) == (load, partitions))

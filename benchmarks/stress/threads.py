@@ -74,7 +74,8 @@ class Report:
             return ["this Python is free-threaded, but its GIL is on: an extension module or PYTHON_GIL switched it on"]
         return []
 
-    def markdown(self) -> str:
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         fewest = min(self.threads)
         lines = [
             f"One event loop and one producer in each thread, the GIL {'on' if self.gil else 'off'}; rounds: "
@@ -88,7 +89,10 @@ class Report:
             runs = [run for run in self.runs if run.threads == threads]
             cores, cpu_us = median(run.cores for run in runs), median(run.cpu_us for run in runs)
             lines.append(f"| {threads} | {rate:,.0f} | {self.ratio(threads)} | {cores:.2f} | {cpu_us:.2f} |")
-        return command.page(self.environment, lines, self.problems())
+        return lines
+
+    def markdown(self) -> str:
+        return command.page(self.environment, self.tables(), self.problems())
 
     def _rates(self, threads: int) -> dict[int, float]:
         return {run.round: run.records_per_s for run in self.runs if run.threads == threads}

@@ -20,8 +20,9 @@ from benchmarks.fleet import fleet
 from benchmarks.harness.environment import Environment
 from benchmarks.outbox import outbox
 from benchmarks.outbox.relaying import RELAY
-from benchmarks.pipelining import linger
-from benchmarks.record_costs import encode, schemas
+from benchmarks.pipelining import in_flight, linger, pipeline, window
+from benchmarks.pipelining.pipeline_run import AUTO, PACED, Figures, Line
+from benchmarks.record_costs import encode, observability, schemas
 from benchmarks.services import services, units
 from benchmarks.services.clients import CLIENTS
 from benchmarks.services.speed import Run, Speed
@@ -29,7 +30,7 @@ from benchmarks.services.trouble import Trouble
 from benchmarks.services.unit_clients import UNITS
 from benchmarks.spark import audit, spark
 from benchmarks.spark.spark_process import SINKS
-from benchmarks.stress import imports
+from benchmarks.stress import back_pressure, imports, memory, outage, scale, threads
 from benchmarks.works.curve_works import AXES
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import WORKS
@@ -69,34 +70,93 @@ def the_curves() -> Curves:
     return Curves(Report(ENVIRONMENT, [client], cases, 1), [axis])
 
 
-def measured(script: ModuleType) -> Any:
+def those_of_the_broker() -> dict[str, Any]:
     rates = [broker.Rate("embedded", 1, 95_000.0), broker.Rate("mock", 1, 100_000.0)]
     latencies, starts = [broker.Latency(1, 0.5, 1.5, 9.0)], [Start(1, 0.31, 46.0)]
-    embedded = broker.Report(ENVIRONMENT, 10, 100, 1000, rates, latencies, starts)
     quiet = {"p50": 0.5, "p99": 1.0}
-    connected = connections.Report(ENVIRONMENT, 1, [quiet], [quiet], [quiet], [1536], [connections.Storm(1000, 990)])
-    encoded = encode.Report(ENVIRONMENT, 16384, 1, [encode.Run("a table, 100 B", 1, 50.0, 110.0)])
-    runs = [schemas.Run(schemas.AVRO, way, 1, us) for way, us in ((schemas.LIBRARY, 1.5), (schemas.OURS, 1.75))]
-    serialized = schemas.Report(ENVIRONMENT, 1000, 1, runs)
-    work = linger.Work("1 task", 0)
-    awaited = linger.Report(
-        ENVIRONMENT, [work], 1, 1.5, [linger.Run(work, it, 1, 9000.0, 0.1, 7.0) for it in linger.SETTINGS]
-    )
-    sunk = spark.Report(ENVIRONMENT, 1, [spark.Written(sink, 1000, 100, 2, 2.0, 1.0, 1000) for sink in SINKS])
-    audited = audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 5.0, 3 << 20, True)])
-    turns = [Run(1, "default", client, 1, 10, 450.0, 2.0, 9.0, 300.0, []) for client in CLIENTS]
-    served = services.Report(ENVIRONMENT, Speed(200, 5, turns), None, [Trouble("a service", 10, {"201": 5}, 5, 1.5)])
+    storms = [connections.Storm(1000, 990)]
     attack = attacks.Attacked("storm", "a storm", quiet, {"p50": 0.5, "p99": 2.0, "max": 3.0}, 400, 100.0)
-    in_units = units.Report(
-        ENVIRONMENT, 10, 5, [units.Turn(dataclasses.replace(turns[0], client=UNITS), None, 4.0, 9.0)]
-    )
-    relayed = outbox.Report(ENVIRONMENT, 1000, 500, 10, 100, [outbox.Turn(RELAY, 1, 90_000.0, 5.0, 20.0, 5000, 0)])
-    return script.Measured(
-        *(a_report(), the_curves(), some_lines(), encoded, serialized, awaited, sunk, audited, served),
-        *(embedded, connected, attacks.Report(ENVIRONMENT, 4, [attack]), in_units, relayed),
-        fleet.Report(ENVIRONMENT, [point()]),
-        imports.Report(ENVIRONMENT, 1, [imports.Run("aioproducer", 1, 50.0, 10.0, 400)]),
-    )
+    return {
+        "attacks": attacks.Report(ENVIRONMENT, 4, [attack]),
+        "broker": broker.Report(ENVIRONMENT, 10, 100, 1000, rates, latencies, starts),
+        "connections": connections.Report(ENVIRONMENT, 1, [quiet], [quiet], [quiet], [1536], storms),
+    }
+
+
+def those_of_records() -> dict[str, Any]:
+    runs = [schemas.Run(schemas.AVRO, way, 1, us) for way, us in ((schemas.LIBRARY, 1.5), (schemas.OURS, 1.75))]
+    watched = [observability.Run(way, 1, 700.0 + 10 * number) for number, way in enumerate(observability.WAYS)]
+    return {
+        "encode": encode.Report(ENVIRONMENT, 16384, 1, [encode.Run("a table, 100 B", 1, 50.0, 110.0)]),
+        "observability": observability.Report(ENVIRONMENT, 1000, watched, [1.5]),
+        "schemas": schemas.Report(ENVIRONMENT, 1000, 1, runs),
+    }
+
+
+def those_of_lines() -> dict[str, Any]:
+    work = linger.Work("1 task", 0)
+    awaited = [linger.Run(work, it, 1, 9000.0, 0.1, 7.0) for it in linger.SETTINGS]
+    line = Line(PACED, 20, 5)
+    paced = [Figures(line, setting, 1, 999.0, 20.0, 900.0, 22.5, 26.0) for setting in ("5", AUTO)]
+    piped = pipeline.Report(dataclasses.replace(ENVIRONMENT, others=0.9), [line], ["5", AUTO], 1, 2.0, paced)
+    flown = [in_flight.Run(number, 1, 1000, 50_000.0 + number, 2.5, 9.0) for number in in_flight.KIP_RECORDS_PER_S]
+    return {
+        "in-flight": in_flight.Report(ENVIRONMENT, 1000, 1, flown),
+        "linger": linger.Report(ENVIRONMENT, [work], 1, 1.5, awaited),
+        "pipeline": piped,
+        "pipeline-partitions": piped,
+        "pipeline-sockets": piped,
+        "window": window.Report(ENVIRONMENT, [5], 150.0, 1, [window.Rate(5, 1, 150.0, 150.5, 200, 33.0)]),
+    }
+
+
+def those_under_stress() -> dict[str, Any]:
+    down = outage.Outage("silent", 60.0, 12_000, 0.01, ["WARNING gone"], 150.0, 2000.0)
+    flat = [scale.Figures(load.name, 10, 1, 3.5, 2.0) for load in scale.LOADS]
+    return {
+        "back-pressure": back_pressure.Report(
+            ENVIRONMENT, [back_pressure.Figures("many", 10, {"RecordMetadata": 10}, 40.0, 60.0, 1.5)]
+        ),
+        "imports": imports.Report(ENVIRONMENT, 1, [imports.Run("aioproducer", 1, 50.0, 10.0, 400)]),
+        "memory": memory.Report(
+            ENVIRONMENT,
+            9,
+            32,
+            [memory.Cost("BATCH_COST", 1500, 1536)],
+            [memory.Run(10, "send", memory.Held(memory.MIB, 2 * memory.MIB, 3, 0))],
+        ),
+        "outage": outage.Report(ENVIRONMENT, [down], [outage.Gone(30_000, 2000, 12.0, 5.0, 0.01, [])]),
+        "scale": scale.Report(ENVIRONMENT, [10], 1, flat, [scale.Refresh(10, 1, 0.5, 1.0)]),
+        "threads": threads.Report(ENVIRONMENT, [1], 1, False, True, [threads.Run(1, 1, 1_400_000.0, 0.95)]),
+    }
+
+
+def those_of_whole_programs() -> dict[str, Any]:
+    turns = [Run(1, "default", client, 1, 10, 450.0, 2.0, 9.0, 300.0, []) for client in CLIENTS]
+    turn = units.Turn(dataclasses.replace(turns[0], client=UNITS), None, 4.0, 9.0)
+    written = [spark.Written(sink, 1000, 100, 2, 2.0, 1.0, 1000) for sink in SINKS]
+    relayed = [outbox.Turn(RELAY, 1, 90_000.0, 5.0, 20.0, 5000, 0)]
+    return {
+        "audit": audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 5.0, 3 << 20, True)]),
+        "fleet": fleet.Report(ENVIRONMENT, [point()]),
+        "outbox": outbox.Report(ENVIRONMENT, 1000, 500, 10, 100, relayed),
+        "services": services.Report(
+            ENVIRONMENT, Speed(200, 5, turns), None, [Trouble("a service", 10, {"201": 5}, 5, 1.5)]
+        ),
+        "spark": spark.Report(ENVIRONMENT, 1, written),
+        "units": units.Report(ENVIRONMENT, 10, 5, [turn]),
+    }
+
+
+def measured(script: ModuleType) -> Any:
+    alone = {
+        **those_of_the_broker(),
+        **those_of_records(),
+        **those_of_lines(),
+        **those_under_stress(),
+        **those_of_whole_programs(),
+    }
+    return script.Measured(a_report(), the_curves(), some_lines(), alone)
 
 
 def test_the_pages_say_what_was_measured(script: ModuleType) -> None:
@@ -128,6 +188,19 @@ def test_only_what_is_between_the_marks_is_written(script: ModuleType) -> None:
 
 def test_the_readme_compares_read_deliveries(script: ModuleType) -> None:
     assert script.lead(a_report())[2].startswith("| 100 B, an awaitable or callback for each record | ")
+
+
+def test_each_step_of_moving_over_is_beside_aiokafka(script: ModuleType) -> None:
+    def done(client: str, seconds: float, cpu: float) -> Done:
+        return Done(client, 1, Measurement(1000, seconds, cpu, 2**20))
+
+    both = [done("aiokafka", 1.0, 0.9), done("aioproducer", 0.1, 0.1)]
+    case = Case(WORKS["stream-100"], both)
+    made = script.moving(dataclasses.replace(a_report(), cases=[case]))
+    assert f"| {WORKS['stream-100'].title} | – | 10.00 (9.00) |" in made
+    case = Case(WORKS["stream-100"], [*both, done("aioproducer-compat", 0.5, 0.3)])
+    made = script.moving(dataclasses.replace(a_report(), cases=[case]))
+    assert f"| {WORKS['stream-100'].title} | 2.00 (3.00) | 10.00 (9.00) |" in made
 
 
 def test_figures_of_a_busy_machine_are_provisional(script: ModuleType) -> None:
@@ -171,3 +244,29 @@ def test_sections_of_units_and_the_outbox_are_made_from_their_figures(script: Mo
     made = measured(script).sections()
     assert "| units | full | 450 | 2.0 ms | 9.0 ms | 300 µs | 4.0 ms | 9 |" in made["units"]()
     assert "| relay | 90,000 | 5.0 ms | 20.0 ms | 0 of 5,000 |" in made["outbox"]()
+
+
+def test_sections_of_the_lines_are_made_from_their_figures(script: ModuleType) -> None:
+    made = measured(script).sections()
+    assert "| 5 | 150.5 ms | 33.00 | 33.33 | 99.0% |  |" in made["window"]()
+    assert "| 20 ms | 5 | 22.5 / 26.0 (20 × 900) | 22.5 / 26.0 (20 × 900) |" in made["pipeline-sockets"]()
+    assert "| 5 | 50,005 | 2.5 ms | 9.0 ms | 1.00 (1.00–1.00) | 1.44 |" in made["in-flight"]()
+
+
+def test_sections_of_stress_are_made_from_their_figures(script: ModuleType) -> None:
+    made = measured(script).sections()
+    assert "| `many` | 10 | 1,000 B, `buffer.memory` of 32 MiB | 40 | 60 | 2,097,152 | 1.5 |" in made["back-pressure"]()
+    assert "| 10 B | `send`, not awaited | 3 | 1.0 | 2.0 |" in made["held"]()
+    assert "| silent (SIGSTOP, SIGCONT) | 60 | 12,000 | 1.0% | 1 | 150 ms | once, in order, where told |" in (
+        made["outage"]()
+    )
+    assert any(line.startswith("| 10 | 3.50 (2 ms) | ") for line in made["scale"]())
+    assert "| 1 | 1,400,000 | 1.00 (1.00–1.00) | 0.95 | 0.68 |" in made["threads"]()
+    assert "| Prometheus | 710 | 10 (10–10) |" in made["observability"]()
+
+
+def test_a_busy_machine_does_not_matter_in_virtual_time(script: ModuleType) -> None:
+    made = measured(script).sections()
+    assert any("Provisional" in line for line in made["pipeline-sockets"]())
+    for name in script.VIRTUAL:
+        assert not any("Provisional" in line or "Busy" in line for line in made[name]())

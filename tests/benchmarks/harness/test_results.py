@@ -10,14 +10,40 @@ import pytest
 from benchmarks.broker import broker, connections
 from benchmarks.broker.start import Start
 from benchmarks.harness import command, results
-from benchmarks.record_costs import encode, schemas
+from benchmarks.pipelining import in_flight, pipeline, window
+from benchmarks.pipelining.pipeline_run import PACED, SATURATING, Figures, Line
+from benchmarks.record_costs import encode, observability, schemas
 from benchmarks.services import services
 from benchmarks.services.speed import Run, Speed
 from benchmarks.services.trouble import Trouble
 from benchmarks.spark import audit, spark
+from benchmarks.stress import back_pressure, memory, outage, scale, threads
 from tests.benchmarks.environments import ENVIRONMENT
 
 ALONE = [
+    back_pressure.Report(ENVIRONMENT, [back_pressure.Figures("many", 2, {"RecordMetadata": 2}, 40.0, 60.0, 1.5)]),
+    in_flight.Report(ENVIRONMENT, 1000, 1, [in_flight.Run(5, 1, 1000, 98_000.0, 2.5, 9.0)]),
+    memory.Report(ENVIRONMENT, 9, 32, [memory.Cost("A_COST", 1, 2)], [memory.Run(10, "send", memory.Held(1, 2, 3, 0))]),
+    observability.Report(ENVIRONMENT, 1000, [observability.Run("nothing", 1, 700.5)], [1.5]),
+    outage.Report(
+        ENVIRONMENT,
+        [outage.Outage("silent", 60.0, 12_000, 0.01, ["WARNING gone"], 150.5, 2000.0, ["lost"])],
+        [outage.Gone(30_000, 2000, 12.5, 5.0, 0.01, [])],
+    ),
+    pipeline.Report(
+        ENVIRONMENT,
+        [Line(PACED, 20, 5), Line(SATURATING, 20, 5, 6)],
+        ["5", "auto"],
+        1,
+        2.0,
+        [
+            Figures(Line(PACED, 20, 5), "auto", 1, 999.5, 20.0, 900.0, 22.5, 26.0),
+            Figures(Line(SATURATING, 20, 5, 6), "5", 1, 999.5, 20.0, 900.0, None, None),
+        ],
+    ),
+    scale.Report(ENVIRONMENT, [1, 10], 1, [scale.Figures("few", 10, 1, 3.5, 2.0)], [scale.Refresh(10, 1, 0.5, 1.0)]),
+    threads.Report(ENVIRONMENT, [1, 2], 1, False, True, [threads.Run(2, 1, 1_400_000.0, 0.95)]),
+    window.Report(ENVIRONMENT, [1, 5], 150.0, 1, [window.Rate(5, 1, 150.0, 150.5, 200, 33.5)]),
     audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 5.0, 3 << 20, True)]),
     broker.Report(
         ENVIRONMENT,

@@ -26,13 +26,31 @@ FIXED = {"linger0": (1000.0, 50.0, 90.0), "linger5": (1000.0, 60.0, 70.0)}
 def test_auto_is_held_against_the_best_fixed_setting_in_each_figure() -> None:
     line = Line(PACED, 20, 5)
     assert report(line, **FIXED, auto=(995.0, 56.9, 78.9)).problems() == []
-    assert report(line, **FIXED, auto=(1000.0, 57.1, 70.0)).problems() == [
-        "paced, 20 ms, window 5: p50 57.1 ms with auto, 50.0 ms with the best fixed setting"
-    ]
+    (problem,) = report(line, **FIXED, auto=(1000.0, 57.1, 70.0)).problems()
+    assert problem.startswith("auto's p50 ≤ the best linger's + 10% + 2 ms, on every line: it is ")
+    assert problem.endswith("57.1 ms beside 50.0 ms (paced, 20 ms, window 5)")
     (problem,) = report(line, **FIXED, auto=(1000.0, 50.0, 79.1)).problems()
-    assert "p99 79.1 ms" in problem
+    assert "79.1 ms beside 70.0 ms" in problem
     (problem,) = report(line, **FIXED, auto=(899.0, 50.0, 70.0)).problems()
-    assert "899 records/s" in problem
+    assert "899 of 1,000 records/s" in problem
+
+
+def test_a_verdict_is_about_the_worst_line() -> None:
+    good = report(Line(PACED, 1, 5), **FIXED, auto=(1000.0, 50.0, 70.0))
+    bad = report(Line(PACED, 20, 5), **FIXED, auto=(800.0, 90.0, 110.0))
+    both = pipeline.Report(
+        good.environment, [*good.lines, *bad.lines], good.settings, 1, 1.0, [*good.figures, *bad.figures]
+    )
+    assert [verdict.measured.rpartition(" (")[2] for verdict in both.verdicts()] == ["paced, 20 ms, window 5)"] * 3
+    assert len(both.problems()) == 3
+    assert (
+        "| 20 ms | 5 | 50.0 / 90.0 (20 × 1000) | 60.0 / 70.0 (20 × 1000) | 90.0 / 110.0 (20 × 1000) |" in both.tables()
+    )
+
+
+def test_without_anything_to_compare_there_is_no_verdict() -> None:
+    assert report(Line(PACED, 20, 5), **FIXED).verdicts() == []
+    assert report(Line(PACED, 20, 5), auto=(1000.0, 50.0, 70.0)).verdicts() == []
 
 
 def test_latencies_count_only_where_records_have_their_times() -> None:

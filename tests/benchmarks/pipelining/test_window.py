@@ -23,8 +23,8 @@ def test_a_rate_is_compared_with_window_by_round_trip() -> None:
 def test_a_window_that_is_not_filled_is_a_problem() -> None:
     assert report(1.0, 0.98, 1.02).problems() == []
     (problem,) = report(1.0, 0.96).problems()
-    assert problem.startswith("window 2: 96.0%")
-    assert problem in report(1.0, 0.96).markdown()
+    assert problem == "window 2: within 3% of window ÷ round trip: it is 96.0%"
+    assert "| window 2: within 3% of window ÷ round trip | 96.0% | **not met** |" in report(1.0, 0.96).tables()
 
 
 def test_the_table_has_the_ratio_to_window_1() -> None:

@@ -26,35 +26,38 @@ ENDED = Gone(30_000, 2000, 12.0, 5.0, 0.01, ["ERROR 2000 records were not delive
 def test_good_figures_are_no_problem() -> None:
     report = Report(ENVIRONMENT, [GOOD], [ENDED])
     assert report.problems() == []
-    assert "| refused | 60 | 12,000 | 1.2% | 2 | 800 ms of 2000 | once, in order |" in report.markdown()
-    assert "2,000 records ended at most 12 ms after" in report.markdown()
+    refused = (
+        "| connections refused (killed, restarted) | 60 | 12,000 | 1.2% | 2 | 800 ms | once, in order, where told |"
+    )
+    assert refused in report.tables()
+    assert "| gone for good | 30,000 | 2,000 | 12 ms | 1.0% | 1 | 5.00 s |" in report.tables()
     assert "    refused: WARNING it is gone" in report.markdown()
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"cpu_share": 0.06}, "6.0% of a core"),
-        ({"log_lines": ["x"] * 11}, "11 lines in the log"),
-        ({"resumed_ms": 2001.0}, "resumed after 2001 ms"),
+        ({"cpu_share": 0.06}, "of a core: it is 6.0%"),
+        ({"log_lines": ["x"] * 11}, "lines in the log ≤ 10: it is 11"),
+        ({"resumed_ms": 2001.0}, "two back-offs, 2,000 ms: it is 2,001 ms"),
         ({"problems": ["lost: b'1'"]}, "lost: b'1'"),
     ],
 )
 def test_an_outage_that_is_not(change: dict[str, Any], problem: str) -> None:
-    (found,) = Report(ENVIRONMENT, [dataclasses.replace(GOOD, **change)], []).problems()
+    (found,) = Report(ENVIRONMENT, [GOOD, dataclasses.replace(GOOD, **change)], [ENDED]).problems()
     assert problem in found
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"latest_ms": 1001.0}, "1001 ms late"),
-        ({"close_s": 6.1}, "took 6.1 s"),
-        ({"log_lines": ["x"] * 11}, "11 lines in the log"),
+        ({"latest_ms": 1001.0}, "delivery.timeout.ms ≤ 1,000 ms: it is 1,001 ms"),
+        ({"close_s": 6.1}, "close(timeout=5) ≤ 6 s: it is 6.10 s"),
+        ({"log_lines": ["x"] * 11}, "lines in the log ≤ 10: it is 11"),
     ],
 )
 def test_an_end_that_is_not(change: dict[str, Any], problem: str) -> None:
-    (found,) = Report(ENVIRONMENT, [], [dataclasses.replace(ENDED, **change)]).problems()
+    (found,) = Report(ENVIRONMENT, [GOOD], [dataclasses.replace(ENDED, **change)]).problems()
     assert problem in found
 
 
@@ -85,5 +88,5 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
     monkeypatch.setattr(outage, "run", ran)
     monkeypatch.setattr(sys, "argv", ["benchmarks", "outage", "--json", str(tmp_path / "figures.json")])
     assert main() == 1
-    assert "refused: 50.0% of a core" in capsys.readouterr().out
+    assert "| CPU ≤ 5% of a core | 50.0% | **not met** |" in capsys.readouterr().out
     assert '"cpu_share": 0.5' in (tmp_path / "figures.json").read_text()
