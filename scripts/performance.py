@@ -27,6 +27,7 @@ python -m benchmarks in-flight --json benchmarks/measured/in-flight.json
 python -m benchmarks memory --json benchmarks/measured/memory.json
 python -m benchmarks back-pressure --json benchmarks/measured/back-pressure.json
 python -m benchmarks outage --json benchmarks/measured/outage.json
+python -m benchmarks stalls --json benchmarks/measured/stalls.json
 python -m benchmarks scale --rounds 2 --json benchmarks/measured/scale.json
 python -m benchmarks threads --json benchmarks/measured/threads.json
 python -m benchmarks observability --json benchmarks/measured/observability.json
@@ -57,7 +58,7 @@ from benchmarks.pipelining import in_flight, linger, pipeline, window
 from benchmarks.record_costs import encode, observability, schemas
 from benchmarks.services import services, units
 from benchmarks.spark import audit, spark
-from benchmarks.stress import back_pressure, imports, memory, outage, scale, threads
+from benchmarks.stress import back_pressure, imports, memory, outage, scale, stalls, threads
 from benchmarks.works.works import PACED
 
 ROOT = Path(__file__).parent.parent
@@ -185,7 +186,7 @@ def _gain(case: Case, client: str) -> str:
     return NOTHING if cpu is None else f"{_ratio(case, client, 'aiokafka')} ({cpu.median:.2f})"
 
 
-def stalls(report: Report) -> list[str]:
+def lateness(report: Report) -> list[str]:
     kinds = (
         (FIGURES["stall"], "99.9 % of the moments came at most so late:"),
         (FIGURES["computing"], "And 99.9 % of them were no later than this by the loop's own computing:"),
@@ -261,12 +262,13 @@ ALONE: Mapping[str, type[Alone]] = {
     "schemas": schemas.Report,
     "services": services.Report,
     "spark": spark.Report,
+    "stalls": stalls.Report,
     "threads": threads.Report,
     "units": units.Report,
     "window": window.Report,
 }
 """By the name of the file."""
-SECTIONS = {"broker": "embedded", "memory": "held"}
+SECTIONS = {"broker": "embedded", "memory": "held", "stalls": "storms"}
 """Of the files whose names are those of sections of the comparison."""
 VIRTUAL = ("pipeline", "pipeline-partitions")
 PLOTTED = ("pipeline", "window")
@@ -300,7 +302,7 @@ class Measured(NamedTuple):
             "targets": lambda: targets(comparison),
             "broker": lambda: by_client(comparison, FIGURES["broker"]),
             "memory": lambda: by_client(comparison, FIGURES["rss"]),
-            "stalls": lambda: stalls(comparison),
+            "stalls": lambda: lateness(comparison),
             "works": lambda: works(comparison),
             "curves": lambda: curves(self.along),
             "lines": lambda: lines(self.far),

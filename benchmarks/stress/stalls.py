@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -16,6 +17,7 @@ from benchmarks.harness import command
 from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import quiet
 from benchmarks.harness.environment import Environment
+from benchmarks.harness.machine_cpu import MachineCpu
 from benchmarks.stress.measured_loop import Held, MeasuredLoop
 from benchmarks.stress.stall_cases import CASES, Case
 
@@ -93,7 +95,7 @@ async def _run(case: Case, loop: MeasuredLoop, size: int) -> Held:
 
 
 def stalls(options: argparse.Namespace) -> Report:
-    environment = Environment.now(loop="asyncio", broker="ours")
+    environment, cpu = Environment.now(loop="asyncio", broker="ours"), MachineCpu()
     cases = [case for case in CASES if not options.cases or case.name in options.cases]
     figures: list[Figures] = []
     for round_ in range(1, options.rounds + 1):
@@ -101,7 +103,7 @@ def stalls(options: argparse.Namespace) -> Report:
             figures.append(measure(case, max(case.size // options.share, 1), round_))
             one = figures[-1]
             command.say(f"round {round_}, {case.name}: callback {one.callback_ms:.1f} ms ({one.what})")
-    return Report(environment, options.rounds, figures)
+    return Report(dataclasses.replace(environment, others=cpu.others()), options.rounds, figures)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
