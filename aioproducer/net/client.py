@@ -310,8 +310,7 @@ class KafkaClient:
         try:
             link = await self.any_ready()
             now = self._loop.time()
-            self.metadata.use_topics(self._topics_in_use(), now)
-            request = await in_slices(self.metadata.requesting(now))
+            request = await in_slices(self.metadata.requesting(now, self._topics_in_use()))
             at_most = self.metadata.version_for(link.api_versions.newest(ApiKey.METADATA))
             if len(request.topics or ()) > ELEMENTS:
                 response = await call_in_slices(link, request, MetadataResponse, at_most)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
         super().__init__()
         self._held: Held | None = None
         self._measuring: asyncio.Task[object] | None = None
+        self._thread = 0
         self._turn = 0.0
         self._collecting = 0.0
         """The garbage collector's time since the callback began."""
@@ -45,12 +47,16 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
         run = handles._run
 
         def timed(handle: Any) -> None:
+            if handle._loop is not self:  # another thread's
+                run(handle)
+                return
             self._collecting = 0.0
             began = time.thread_time()
             run(handle)
             self._ran(handle, time.thread_time() - began - self._collecting)
 
         self._measuring = asyncio.current_task(self)
+        self._thread = threading.get_ident()
         self._held = held = Held()
         handles._run = timed
         gc.callbacks.append(self._collect)
@@ -64,7 +70,7 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
     def _ran(self, handle: Any, took: float) -> None:
         held = self._held
         callback = handle._callback
-        if held is None or handle._loop is not self or getattr(callback, "__self__", None) is self._measuring:
+        if held is None or getattr(callback, "__self__", None) is self._measuring:
             return
         self._turn += took
         held.callbacks += 1
@@ -73,6 +79,8 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
             held.callback, held.what = took, owner.get_name() if isinstance(owner, asyncio.Task) else repr(callback)
 
     def _collect(self, phase: str, info: dict[str, int]) -> None:
+        if threading.get_ident() != self._thread:
+            return
         if phase == "start":
             self._collection_began = time.thread_time()
         elif self._held is not None:

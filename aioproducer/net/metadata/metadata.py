@@ -92,12 +92,6 @@ class Metadata:
             self._last_attempt = -math.inf  # the back-off applies to repeated requests only
         return new
 
-    def use_topics(self, topics: Iterable[str], now: float) -> None:
-        """Marks topics as wanted still: as ``use_topic``, but many at once."""
-        in_use = dict.fromkeys(topics, now)
-        self._needed |= in_use.keys() - (self._used.keys() & self.cluster.topics.keys())
-        self._used |= in_use
-
     def request_update(self, topic: str | None = None) -> None:
         """Marks the metadata as out of date: a topic's, or all."""
         if topic is None:
@@ -129,21 +123,27 @@ class Metadata:
         self._sought_since = None
         self._all_needed = True
 
-    def requesting(self, now: float) -> Generator[None, None, MetadataRequest]:
-        """Makes the request for what is needed, after forgetting topics unused for metadata.max.idle.ms; with a pause
-        after every few topics.
+    def requesting(self, now: float, in_use: Iterable[str] = ()) -> Generator[None, None, MetadataRequest]:
+        """Makes the request for what is needed, with a pause after every few topics. Topics unused for
+        metadata.max.idle.ms are forgotten, but not those ``in_use``.
 
         New, missing and leaderless topics are asked for without the others (Kafka's ``newMetadataRequestAndVersion``
         for new topics), unless all are due: with 100,000 partitions in use an answer about all has megabytes.
         """
+        for number, topic in enumerate(in_use):
+            if number % STEP == STEP - 1:
+                yield
+            self.use_topic(topic, now)
         for topic in [topic for topic, used in self._used.items() if now - used > self._max_idle]:
             del self._used[topic]
+        yield
         self._last_attempt = now
         needed = self._needed & self._used.keys()
         of_all = self._all_needed or not needed or now >= self.updated_at + self._max_age
         self._asked = None if of_all else needed
         self._all_needed = False
         self._needed = set()
+        yield
         names = list(self._used) if of_all else [topic for topic in self._used if topic in needed]
         topics: list[MetadataRequestTopic] = []
         for start in range(0, len(names), STEP):

@@ -49,8 +49,9 @@ def drain(
     batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
     compressed when the request is made; at most twice as many bytes of these go into it. A batch older than ``timeout``
     stays: it is about to expire. A batch larger than the ``line`` has carried in time goes alone, after all others, and
-    not before ``line.large_at``. Batches behind the head are joined to it (``RecordAccumulator.join``). One that is
-    larger than batch.size goes with others only as far as the line has carried so much.
+    not before ``line.large_at``. Batches behind the head are joined to it (``RecordAccumulator.join``), unless they
+    have no sequences: if the broker refused the whole, its parts would go behind later batches. One that is larger than
+    batch.size goes with others only as far as the line has carried so much.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
@@ -73,7 +74,7 @@ def drain(
             note_wait(queue, now, waiting)
             queue.ready = False
             continue
-        if len(queue.batches) > 1:
+        if len(queue.batches) > 1 and queue.sequences is not None:
             accumulator.join(queue)
         head = queue.batches[0] if queue.batches else queue.open
         assert head is not None

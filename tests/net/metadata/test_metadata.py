@@ -519,25 +519,30 @@ def test_an_answer_is_in_force_when_it_has_been_followed() -> None:
 
 def test_a_request_for_many_topics_is_made_in_steps() -> None:
     metadata = make()
-    names = [f"t{number}" for number in range(10 * STEP + 1)]
-    metadata.use_topics(names, 0)
-    assert len(list(metadata.requesting(0))) == 11
+    names = [f"t{number}" for number in range(10 * STEP)]
+    assert len(list(metadata.requesting(0, names))) == 2 + 2 * 10
     assert asked(metadata, 0) == names
 
 
 def test_topics_in_use_are_kept_and_those_without_metadata_are_needed() -> None:
     metadata = known(topic("t", partition(0)))
-    metadata.use_topics(["t", "new"], 50)
-    assert asked(metadata, 50) == ["new"]
+    exhaust(metadata.requesting(50, ["t", "new"]))
+    assert metadata._asked == {"new"}
     metadata.request_update()
     assert asked(metadata, 61) == ["t", "new"]  # t was used at 50
 
 
-def test_a_topic_used_while_a_request_is_made_is_in_the_next() -> None:
+@pytest.mark.parametrize("steps_before", range(4))
+def test_a_topic_used_while_a_request_is_made_is_in_this_or_the_next(steps_before: int) -> None:
     metadata = known(topic("t", partition(0)))
-    metadata.use_topics([f"u{number}" for number in range(2 * STEP)], 1)
-    steps = metadata.requesting(1)
-    next(steps)
+    steps = metadata.requesting(1, [f"u{number}" for number in range(2 * STEP)])
+    for _ in range(2 + steps_before):  # the first two are for the topics in use
+        next(steps)
     metadata.use_topic("new", 1)
     exhaust(steps)
-    assert asked(metadata, 1) == ["new"]
+    assert metadata._asked is not None
+    in_this = "new" in metadata._asked
+    assert in_this == (steps_before <= 1)
+    if not in_this:
+        assert metadata.next_update() <= 1
+        assert asked(metadata, 1) == ["new"]

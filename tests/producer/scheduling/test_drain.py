@@ -403,6 +403,15 @@ def test_batches_that_wait_are_joined_once_the_line_is_known() -> None:
     assert here.consistent()
 
 
+def test_batches_without_sequences_are_not_joined() -> None:
+    """The parts of a batch that the broker refuses go behind those that it has accepted meanwhile."""
+    here = joining(1)
+    here.queues[0].sequences = None
+    here.fill(0, batches=4, size=800)
+    assert [one.batch.count for one in here.drain()] == [1]
+    assert here.joined == []
+
+
 def test_a_batch_that_was_sent_is_not_joined() -> None:
     here = joining(1)
     here.fill(0, batches=2)
