@@ -30,7 +30,7 @@ from benchmarks.services.trouble import Trouble
 from benchmarks.services.unit_clients import UNITS
 from benchmarks.spark import audit, spark
 from benchmarks.spark.spark_process import SINKS
-from benchmarks.stress import back_pressure, imports, memory, outage, scale, threads
+from benchmarks.stress import back_pressure, imports, memory, outage, scale, stalls, threads
 from benchmarks.works.curve_works import AXES
 from benchmarks.works.run import Description, Measurement
 from benchmarks.works.works import WORKS
@@ -117,6 +117,7 @@ def those_under_stress() -> dict[str, Any]:
         "back-pressure": back_pressure.Report(
             ENVIRONMENT, [back_pressure.Figures("many", 10, {"RecordMetadata": 10}, 40.0, 60.0, 1.5)]
         ),
+        "stalls": stalls.Report(ENVIRONMENT, 1, [stalls.Figures("expiry", 700, 1, 1.0, 2.0, 3.0, "a callback")]),
         "imports": imports.Report(ENVIRONMENT, 1, [imports.Run("aioproducer", 1, 50.0, 10.0, 400)]),
         "memory": memory.Report(
             ENVIRONMENT,
@@ -212,8 +213,8 @@ def test_figures_of_a_busy_machine_are_provisional(script: ModuleType) -> None:
 
 def test_figures_by_client(script: ModuleType) -> None:
     assert "| stream-100 | 1 | 1 | 1 |" in script.by_client(a_report(), script.FIGURES["rss"])
-    assert "| stream-100 | 4.0 | 4.0 |" in script.stalls(a_report())
-    assert "| stream-100 | 6.0 | 6.0 |" in script.stalls(a_report())
+    assert "| stream-100 | 4.0 | 4.0 |" in script.lateness(a_report())
+    assert "| stream-100 | 6.0 | 6.0 |" in script.lateness(a_report())
 
 
 def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleType) -> None:
@@ -227,6 +228,7 @@ def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleT
     assert "| 1,000 | 4 | 250 | 5 | 3 | yes |" in made["audit"]()
     assert "| 1 | default | aiokafka | 450 | 2 ms | 9 ms | 300 µs | 1.00 (1.00–1.00) |" in made["services"]()
     assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
+    assert "| `expiry` | 700 | partitions whose batches expire at once | 1.0 | 2.0 | 3.0 |" in made["storms"]()
     assert "| `from aioproducer import KafkaProducer` | 50 ms | 10.0 MiB | 400 |" in made["imports"]()
     assert "10 brokers, 1,000 of 10,000 partitions in use, 100 records a second." in made["fleet"]()[7]
 
