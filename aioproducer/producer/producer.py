@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from uuid import UUID
 
 from aioproducer.build_info import say_if_interpreted
 from aioproducer.config_types import ProducerConfigs
@@ -25,6 +26,8 @@ from aioproducer.producer.admission.enqueuing import Enqueuing
 from aioproducer.producer.admission.record_entry import after_a_turn, refuse
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.delivery.delivery import Delivery
+from aioproducer.producer.diagnosis.explanation import Explanation
+from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.diagnosis.wording import counted
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.inputs import Inputs
@@ -43,12 +46,9 @@ from aioproducer.types import ConsumerGroupMetadata, Headers, K, OffsetAndMetada
 
 if TYPE_CHECKING:
     from random import Random
-    from uuid import UUID
 
     from aioproducer.producer.bulk.bulk_send import BulkSend
     from aioproducer.producer.core import ProducerCore
-    from aioproducer.producer.diagnosis.explanation import Explanation
-    from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds
     from aioproducer.producer.transactions.timed_transactions import TimedTransactions
 
 _MOST_OF_AN_ERROR: Final = 300
@@ -339,8 +339,6 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
         """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
-        from aioproducer.producer.diagnosis.health import findings
-
         return findings(self.metrics(), self._config, thresholds)
 
     async def client_instance_id(self, timeout: float) -> UUID:

@@ -76,6 +76,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def time(self) -> float:
         self._now += self.computing
+        self._began += self.computing  # this allows no more turns
         now = self.exact_time()
         return math.floor(now * 1000) / 1000 if self.coarse else now
 

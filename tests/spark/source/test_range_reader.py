@@ -56,7 +56,7 @@ def test_exactly_the_range_is_read(cluster: ThreadedCluster, begin: int, end: in
 
 
 def test_many_fetches_and_many_batches(cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(cluster, "t", 300, batch_size=200)
+    fill(cluster, "t", 300, batch_size=200, batch_max_size=200)
     monkeypatch.setattr(range_reader, "FULL", 500)
     found = list(batches(cluster, 5, 295, **{"max.partition.fetch.bytes": "900"}))
     assert len(found) > 10
@@ -133,7 +133,7 @@ def test_transient_errors_are_retried(cluster: ThreadedCluster) -> None:
 
 
 def test_left_early_it_leaves_nothing_behind(cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(cluster, "t", 300, batch_size=200)
+    fill(cluster, "t", 300, batch_size=200, batch_max_size=200)
     monkeypatch.setattr(range_reader, "FULL", 500)
     before = threading.enumerate()
     found = batches(cluster, 0, 300, **{"max.partition.fetch.bytes": "900"})
