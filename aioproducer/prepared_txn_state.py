@@ -11,7 +11,7 @@ from aioproducer.errors.printable import printable
 _SHOWN = 50
 """Characters of a text that is none, in the error."""
 
-_WRITTEN = re.compile(r"([0-9]{1,19}):([0-9]{1,5})")
+_WRITTEN = r"([0-9]{1,19}):([0-9]{1,5})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class PreparedTxnState:
         """The state that ``str()`` wrote; IllegalArgumentException for any other text."""
         if not text:
             return cls()
-        found = _WRITTEN.fullmatch(text)
+        found = re.fullmatch(_WRITTEN, text)
         if found is None or int(found[1]) >= 2**63 or int(found[2]) >= 2**15:
             raise IllegalArgumentException(
                 f"{printable(text[:_SHOWN])!r} is no transaction's state: it must be 'producerId:epoch', or empty"

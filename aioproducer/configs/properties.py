@@ -8,10 +8,11 @@ from typing import Final
 
 from aioproducer.errors import ConfigException
 
-_LINE_END: Final = re.compile(r"\r\n|[\r\n]")
+# Compiled on first use: most producers read no properties.
+_LINE_END: Final = r"\r\n|[\r\n]"
 _BLANKS: Final = " \t\f"
-_ENTRY: Final = re.compile(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
-_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ENTRY: Final = r"(?s)((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)"
+_ESCAPE: Final = r"(?s)\\(u[0-9a-fA-F]{4}|.)"
 _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -19,7 +20,7 @@ def read_properties(text: str) -> dict[str, str]:
     """The entries of a ``.properties`` text, without blanks around values. The last entry of a name counts."""
     entries = {}
     for line in _logical_lines(text):
-        entry = _ENTRY.fullmatch(line)
+        entry = re.fullmatch(_ENTRY, line)
         assert entry is not None, "every line is an entry"
         entries[_unescaped(entry[1])] = _unescaped(entry[2]).strip()
     return entries
@@ -28,7 +29,7 @@ def read_properties(text: str) -> dict[str, str]:
 def _logical_lines(text: str) -> Iterator[str]:
     """Joins what backslashes continue; leaves out empty lines and comments."""
     begun: str | None = None
-    for line in _LINE_END.split(text):
+    for line in re.split(_LINE_END, text):
         rest = line.lstrip(_BLANKS)
         if begun is None and rest.startswith(("#", "!")):
             continue
@@ -44,7 +45,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _unescaped(text: str) -> str:
-    plain = _ESCAPE.sub(_character, text)
+    plain = re.sub(_ESCAPE, _character, text)
     try:  # two escapes make one character beyond U+FFFF
         return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:

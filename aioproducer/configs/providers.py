@@ -31,7 +31,7 @@ LARGEST_FILE: Final = 1 << 20
 LARGEST_VALUE: Final = 1 << 20
 """Characters of a value after its references are replaced."""
 
-_REFERENCE = re.compile(r"\$\{([^}:]*):(?:([^}]*):)?([^}:]*)\}")
+_REFERENCE = r"\$\{([^}:]*):(?:([^}]*):)?([^}:]*)\}"
 _JAVA = "org.apache.kafka.common.config.provider."
 
 
@@ -111,7 +111,7 @@ def _replaced(config: str, value: object, known: Mapping[str, Any]) -> object:
         name, path, key = reference.groups()
         return _looked_up(config, name, known[name], path or "", key) if name in known else reference[0]
 
-    text = _REFERENCE.sub(replacement, value)
+    text = re.sub(_REFERENCE, replacement, value)
     if text == value:
         return value
     if len(text) > LARGEST_VALUE:
