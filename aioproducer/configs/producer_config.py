@@ -130,7 +130,7 @@ class ProducerConfig(ClientConfig):
         "A batch that is ready and cannot leave yet takes more records up to this many bytes: from batch.size, with "
         "which none grows, to max.request.size. If it is not given it gives way to either, and no batch grows with a "
         "batch.size of 0 or 1. Set it to batch.size where brokers, or what is between, take only small requests "
-        "(socket.request.max.bytes): they close the connection on larger ones, without a word.",
+        "(socket.request.max.bytes): they close the connection on a larger one, and send no error.",
     )
     batch_initial_size: int = key(
         Type.INT,

@@ -1,4 +1,4 @@
-"""Who listens to the results of one producer, and what they are told through.
+"""The futures, callbacks and hooks that the results of one producer notify.
 
 The garbage collector does not look into results, nor into what holds them: deliveries, batches, queues. So a result
 must not refer to what may lead back to its holder, or a producer that is dropped would never be freed: it refers

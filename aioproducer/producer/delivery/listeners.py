@@ -1,4 +1,4 @@
-"""Who is told of the end of one pending result."""
+"""The futures and callbacks that one pending result notifies when it ends."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class ProduceResult:
         self._listened = False
         """The audience has listeners of it."""
         self.watched = False
-        """The audience is told once, when a task next awaits a record."""
+        """The result calls ``on_awaited`` of its audience once, when a task next awaits a record."""
         self.parked = False
         """Its record waits in the audience's parking lot."""
         # Headers of the records whose end interceptors must see, in record order. None instead of an empty list: each
@@ -163,7 +163,7 @@ class ProduceResult:
         return None if audience is None else audience.listeners.get(self)
 
     def _take_listeners(self) -> Listeners | None:
-        """They are told now, so nothing refers to them any more."""
+        """Removes the listeners from the audience; the caller notifies them."""
         self.watched = False
         if not self._listened:
             return None

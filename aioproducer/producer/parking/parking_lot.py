@@ -260,8 +260,10 @@ class ParkingLot:
         if waiting is None:
             return refused
         undecided = [record for record in waiting.records.values() if record.undecided()]
+        if not undecided:
+            return refused
         undecided.sort(key=_number)
-        self._choosing = len(undecided) > 0
+        self._choosing = True
         self._gate()
         try:
             for record in undecided:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from aioproducer.errors import KafkaError
+from aioproducer.producer.diagnosis.explanation import Explanation
 from aioproducer.types import PartitionInfo
-
-if TYPE_CHECKING:
-    from aioproducer.producer.diagnosis.explanation import Explanation
 
 
 class SenderCalls(Protocol):
