@@ -86,6 +86,7 @@ class ProducerBatch:
         "sent_to",
         "set_aside",
         "sizes",
+        "too_large",
         "written",
     )
 
@@ -150,6 +151,8 @@ class ProducerBatch:
         """Until then an unanswered attempt may still be on its way."""
         self.asked_about = False
         """A log inquiry about it is under way."""
+        self.too_large = False
+        """Connections have ended on it, again and again; it is split unless the log has it."""
         self.set_aside = False
         """It was refused as out of order, and only a batch behind it can show whether it is in the log."""
         self.reshaped = False

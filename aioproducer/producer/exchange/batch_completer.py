@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
-from typing import final
+from typing import Final, final
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, error_class, error_for, with_advice
@@ -42,6 +42,19 @@ from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.timing.time_slice import TimeSlice
 
 log = logging.getLogger(__name__)
+
+MOST_WHOLE: Final = 10
+"""Attempts after which a batch on which connections end is split although its leader does not tell whether the log has
+it, or counts as delivered, without an offset, if the log has it."""
+
+_REFUSED: Final = (
+    "is too large for the broker ({}); it is sent again in parts, as others will be: "
+    "raise the topic's max.message.bytes"
+)
+_CUT_OFF: Final = (
+    "ended its connection several times without an answer; it is sent again in parts, as others will be: "
+    "raise the broker's socket.request.max.bytes"
+)
 
 
 @final
@@ -117,8 +130,10 @@ class BatchCompleter:
         base_offset: int = -1,
         append_time: int = -1,
         refused: Mapping[int, str] | None = None,
+        too_large: bool = False,
     ) -> None:
-        """An attempt to send the batch has ended with this code; ``refused``: the broker's words on single records."""
+        """An attempt to send the batch has ended with this code; ``refused``: the broker's words on single records;
+        ``too_large``: connections have ended on it."""
         queue, batch = one.queue, one.batch
         if code in MAYBE_APPENDED or code in APPENDED:
             batch.maybe_appended = True  # first of all: if a bug ends it now, its outcome must not be NOT_SENT
@@ -145,7 +160,14 @@ class BatchCompleter:
         expired = batch.created + self._timeout <= now
         parts = cuts(batch, refused) if refused else []
         action = decide(
-            code, batch, sequences, now, retries=self._config.retries, expired=expired, separable=bool(parts)
+            code,
+            batch,
+            sequences,
+            now,
+            retries=self._config.retries,
+            expired=expired,
+            separable=bool(parts),
+            too_large=too_large,
         )
         if action is SUCCEED or action is SUCCEED_DUPLICATE:
             known = action is SUCCEED
@@ -174,7 +196,7 @@ class BatchCompleter:
                 error = late
             self._fail(queue, batch, error)
         elif action is Action.SPLIT:
-            self._log_split(queue, batch, message)
+            self._log_split(queue, batch, _REFUSED.format(message or "no reason given"))
             self._split(queue, batch, code, now, target_size(batch, self._sealer.limit_after(batch, now)), [])
         elif action is Action.SEPARATE:
             log.info("%r: %s; the accepted records are sent again without the others", batch, message)
@@ -192,6 +214,11 @@ class BatchCompleter:
                 self._wait(queue, batch, sequences, now)
             if action is Action.ASK:
                 batch.asked_about = True
+                self._ask(queue, batch)
+            elif action is Action.SHRINK and stamped is None:
+                self._shrink(queue, batch, now)
+            elif action is Action.SHRINK:
+                batch.asked_about = batch.too_large = True
                 self._ask(queue, batch)
             return
         self._again(queue, now, now)
@@ -228,11 +255,16 @@ class BatchCompleter:
         sequences = queue.sequences
         if batch.result.done() or sequences is None:
             return
-        batch.asked_about = False
+        too_large = batch.too_large
+        batch.asked_about = batch.too_large = False
         if in_log and batch.has_sequence() and sequences.may_be_left_out(batch):
             in_log = None
         if not batch.has_sequence() or batch.log != sequences.log:
             pass  # there is another log now: the batch is sent to that one
+        elif too_large and in_log is not False and batch.attempts < MOST_WHOLE:
+            pass  # it is sent again as it is: if the log has it, the answer has its offset
+        elif too_large and not in_log:
+            self._shrink(queue, batch, now)
         elif not in_log and sequences.may_still_arrive(batch, now):
             self._wait(queue, batch, sequences, now)
         elif in_log is None and sequences.set_aside(batch):
@@ -281,6 +313,14 @@ class BatchCompleter:
         if sequences is not None and batch.has_sequence() and sequences.is_void(batch):
             self._unstamp(queue, sequences, batch)
         queue.insert_retry(batch)
+        self._cut(queue, batch, target, parts)
+
+    def _shrink(self, queue: PartitionQueue, batch: ProducerBatch, now: float) -> None:
+        """Splits a batch in line on which connections have ended."""
+        self._log_split(queue, batch, _CUT_OFF)
+        self._cut(queue, batch, target_size(batch, self._sealer.limit_after(batch, now)), [])
+
+    def _cut(self, queue: PartitionQueue, batch: ProducerBatch, target: int, parts: list[int]) -> None:
         then = partial(self._replace, queue, target, parts)
         if batch.size() < self._sealer.thread_bytes or not self._decompress(queue, batch, then):
             then(batch, self._sealer.records_of(batch))
@@ -308,18 +348,17 @@ class BatchCompleter:
         batch.result.forward([(int(child.first - batch.first), child.result, 0) for child in children])
         self._metrics.batch_split(self._accumulator.loop.time())
 
-    def _log_split(self, queue: PartitionQueue, batch: ProducerBatch, message: str) -> None:
+    def _log_split(self, queue: PartitionQueue, batch: ProducerBatch, why: str) -> None:
         level = logging.DEBUG if queue.topic in self._split_topics else logging.WARNING
         self._split_topics.add(queue.topic)
         log.log(
             level,
-            "%s-%d: a batch of %d records and %d bytes is too large for the broker (%s); it is sent again in parts, as "
-            "others will be: raise the topic's max.message.bytes, or lower batch.max.size",
+            "%s-%d: a batch of %d records and %d bytes %s, or lower batch.max.size",
             queue.topic,
             queue.partition,
             batch.count,
             len(batch.body) + BATCH_OVERHEAD,
-            message or "no reason given",
+            why,
         )
 
     def next_expiry(self) -> float | None:

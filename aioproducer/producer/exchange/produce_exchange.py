@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 from mypy_extensions import i64
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.errors import KafkaError, error_class
+from aioproducer.errors import KafkaError, NetworkException, error_class
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
@@ -226,10 +226,14 @@ class ProduceExchange:
         if self._acks != 0:
             request.line.window.failed(len(request.drained))
             request.line.limit.ended(request.size)
+        too_large = False
         if request.deadline <= now:
             request.line.limit.timed_out(request.size, now)
+        elif isinstance(error.__cause__, NetworkException):
+            request.line.frames.cut_off(request.size, request.sent_at, now)
+            too_large = len(request.drained) == 1 and request.line.frames.blames(request.size)
         for one in request.drained:
-            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now, too_large=too_large)
         self._wake()
 
     def answered(self, request: InFlightBatches) -> None:
@@ -244,6 +248,7 @@ class ProduceExchange:
         if self._transactions is not None:
             self._transactions.answered(now)
         line = request.line
+        line.frames.answered(request.size)
         line.limit.ended(request.size)
         line.limit.answered(request.size, request.ahead, took)
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)

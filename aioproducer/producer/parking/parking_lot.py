@@ -16,7 +16,7 @@ No asyncio here: the Sender notifies. Before metadata has come, and while memory
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final, final
 
@@ -88,7 +88,8 @@ class ParkingLot:
         self._within_serializer = within_serializer
         self.capacity = capacity
         self.bytes = 0
-        self._parked: dict[ProduceResult, ParkedRecord] = {}
+        self._parked: OrderedDict[ProduceResult, ParkedRecord] = OrderedDict()
+        """In the order of arrival, and so of expiry. Finding the first of many takes constant time."""
         # Each of them is also in one of these:
         self.serializing = WaitingLine()
         """The serializers of the first record are at work; the others wait for their turn."""
@@ -489,16 +490,17 @@ class ParkingLot:
         return bool(self.memory.records or self.metadata or self.serializing.records)
 
     def next_deadline(self) -> float | None:
-        lines = (self.serializing, self.memory, *self.metadata.values())
-        return min([line.first().deadline for line in lines if len(line) > 0], default=None)
+        for record in self._parked.values():
+            return record.deadline
+        return None
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
         """Fails records that have waited for max.block.ms, for one turn, then places records while there is memory.
 
         ``no_metadata(topic, since)`` is the error for records that have waited for the topic's metadata since then.
 
-        Every line is in order of age, so only heads are checked. If some are left to fail, ``next_deadline`` stays in
-        the past.
+        They are in order of age, so only the first ones are checked. If some are left to fail, ``next_deadline`` stays
+        in the past.
         """
         self._fail_each(self._take_late(now, no_metadata))
         self.place()
@@ -508,26 +510,21 @@ class ParkingLot:
     ) -> list[tuple[ParkedRecord, KafkaError]]:
         self._expiring.begin()
         late: list[tuple[ParkedRecord, KafkaError]] = []
-        if len(self.serializing) > 0:
-            at_work = self.serializing.first()
-            while len(self.serializing) > 0 and (record := self.serializing.first()).deadline <= now:
-                self.serializing.remove(record)
-                late.append((record, self._not_serialized(record, at_work, now)))
-                if self._expiring.over():
-                    return late
-        for topic, line in list(self.metadata.items()):
-            while len(line) > 0 and (record := line.first()).deadline <= now:
-                line.remove(record)
-                if len(line) == 0:
-                    del self.metadata[topic]
-                late.append((record, self._no_partition(record, now) or no_metadata(topic, record.serialized_at)))
-                if self._expiring.over():
-                    return late
-        while len(self.memory) > 0 and (record := self.memory.first()).deadline <= now:
-            self.memory.remove(record)
-            late.append((record, self._no_memory(record, now)))
+        at_work = self.serializing.first() if len(self.serializing) > 0 else None
+        for record in self._parked.values():
+            if record.deadline > now:
+                break
+            error: KafkaError
+            if at_work is not None and record in self.serializing:
+                error = self._not_serialized(record, at_work, now)
+            elif record in self.memory:
+                error = self._no_memory(record, now)
+            else:
+                error = self._no_partition(record, now) or no_metadata(record.topic, record.serialized_at)
+            self._take_out(record)
+            late.append((record, error))
             if self._expiring.over():
-                return late
+                break
         return late
 
     def _not_serialized(self, record: ParkedRecord, at_work: ParkedRecord, now: float) -> TimeoutException:

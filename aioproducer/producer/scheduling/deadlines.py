@@ -22,10 +22,10 @@ class DeadlineHeap(Generic[Item]):
     def next(self) -> float | None:
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now: float) -> list[Item]:
-        """Everything due at ``now``, in order."""
-        due = []
-        while self._heap and self._heap[0][0] <= now:
+    def pop_due(self, now: float, most: int) -> list[Item]:
+        """What is due at ``now``, in order; at most so many items, and the others stay."""
+        due: list[Item] = []
+        while self._heap and self._heap[0][0] <= now and len(due) < most:
             due.append(heapq.heappop(self._heap)[2])
         return due
 

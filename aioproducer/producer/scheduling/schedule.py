@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Final
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.scheduling.deadlines import DeadlineHeap
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import ReadySet
+
+MOST_DUE: Final = 500
+"""The most partitions whose back-off, or whose linger, ends in one pass: that takes well below half a millisecond."""
 
 
 class Schedule:
@@ -114,10 +118,13 @@ class Schedule:
         self._hurrying = wanted
 
     def take_due(self, now: float) -> bool:
-        """Makes ready what is due at ``now``. Returns whether to call it again after a turn of the loop."""
-        for queue in self._retries.pop_due(now):
+        """Makes ready what is due at ``now``, for one turn; if some is left, ``next`` stays in the past.
+
+        Returns whether to call it again after a turn of the loop.
+        """
+        for queue in self._retries.pop_due(now, MOST_DUE):
             self.ready.add(queue)
-        for queue in self._lingers.pop_due(now):
+        for queue in self._lingers.pop_due(now, MOST_DUE):
             self._lingered(queue, now)
         if not self._awaited:
             return False

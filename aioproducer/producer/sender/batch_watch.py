@@ -93,5 +93,6 @@ class BatchWatch:
         return True
 
     def line_takes(self, queue: PartitionQueue) -> int:
-        """The most bytes to which a batch may grow, by what the line to its leader has carried in time."""
-        return self._lines.of(queue.leader).limit.grown
+        """The most bytes to which a batch may grow, by what its leader takes, and the line carries in time."""
+        line = self._lines.of(queue.leader)
+        return min(line.limit.grown, line.frames.most(self._loop.time()))

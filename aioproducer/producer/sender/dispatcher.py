@@ -80,7 +80,7 @@ class Dispatcher:
                 ready,
                 self._accumulator,
                 now,
-                self._max_request_size,
+                min(self._max_request_size, line.frames.most(now)),
                 keep_order=self._keep_order,
                 thread_bytes=self._thread_bytes,
                 timeout=self._timeout,

@@ -2,12 +2,14 @@
 
     an answer announces what the broker remembers → in_flight_windows → drain
     a request takes too long                      → line_limit        → drain
+    requests end their connections                → frame_limit       → drain
     answers take long, for the work               → line_window       → dispatcher
 
     in_flight_windows.py   how many batches of a partition (KIP-1269)
+    frame_limit.py         how many bytes a broker takes in one request
     line_limit.py          how many bytes over a slow line, so that requests cross it before their time-out
     line_window.py         how many requests to a node, while more of them would make batches small
-    node_line.py           both, for each node
+    node_line.py           the last three, for each node
 
 No module here imports asyncio.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.producer.windows.frame_limit import FrameLimit
 from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.producer.windows.line_window import LineWindow
 
@@ -14,6 +15,7 @@ class NodeLine:
     """The line to one node: how large requests may be, and how many of them may be unanswered."""
 
     def __init__(self, limit: LineLimit, window: LineWindow) -> None:
+        self.frames = FrameLimit()
         self.limit = limit
         self.window = window
 

@@ -18,6 +18,7 @@ from aioproducer.testing.simulation.faults.faults import KINDS
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import (
+    LARGE,
     LARGEST,
     NEVER_CREATED,
     SLOW_LINE,
@@ -102,6 +103,8 @@ def draw(
         if not calm and of("slow lines").random() < 0.15:
             conditions = replace(conditions, bandwidth=SLOW_LINE, window=1000)
             config |= _draw_for_slow_lines(of("slow lines"))
+        if of("small requests").random() < 0.15:
+            broker_configs["socket.request.max.bytes"] = small_requests(config["batch_size"])
     config |= draw_batch_sizes(of("batch sizes"), config["batch_size"], config["max_request_size"])
     records_are_named = release is NEWEST and "upgrades" not in drawn  # by brokers from Kafka 2.4 on
     if not calm and not in_transactions and records_are_named and of("compaction").random() < 0.15:
@@ -343,6 +346,11 @@ def draw_batch_sizes(random: Random, size: int, largest: int) -> dict[str, int]:
     if grown is not None:
         sizes["batch_max_size"] = max(min(max(size, 100) * grown, largest), size)
     return sizes
+
+
+def small_requests(batch_size: int) -> int:
+    """A ``socket.request.max.bytes`` that every record fits, and not every batch that has grown."""
+    return batch_size + LARGE + 1000
 
 
 def _draw_for_slow_lines(random: Random) -> dict[str, Any]:

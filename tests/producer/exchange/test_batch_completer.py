@@ -791,9 +791,12 @@ class PartitionMachine(RuleBasedStateMachine):
         fates=st.lists(st.sampled_from(FATES), max_size=5),
         received=st.integers(0, 6),
         lost=st.booleans(),
+        blamed=st.booleans(),
         arriving=st.integers(0, 5),
     )
-    def send(self, new: int, pause: float, fates: list[Fate], received: int, lost: bool, arriving: int) -> None:
+    def send(
+        self, new: int, pause: float, fates: list[Fate], received: int, lost: bool, blamed: bool, arriving: int
+    ) -> None:
         """Batches go out, some of them meet their fate, some answers arrive; and perhaps the connection is lost."""
         here = self.here
         for number in range(new):
@@ -807,7 +810,7 @@ class PartitionMachine(RuleBasedStateMachine):
         for _ in range(min(received, len(here.answers))):
             here.receive()
         if lost and (here.wire or here.answers):
-            here.disconnect(arriving)
+            here.disconnect(arriving, blamed=blamed)
 
     @rule(seconds=st.sampled_from([0.1, 1.2]), rounds=st.integers(1, 3))
     def go_well(self, seconds: float, rounds: int) -> None:
@@ -894,7 +897,7 @@ def course(random: Random, steps: int) -> None:
             case 4 if random.random() < 0.3:
                 here.restart(random.randint(0, 5))
             case 4 if here.wire or here.answers:
-                here.disconnect(random.randint(0, 5))
+                here.disconnect(random.randint(0, 5), blamed=random.random() < 0.3)
             case 5 if here.completer.incomplete:
                 here.expire_oldest()
             case 6 if here.zombies:

@@ -169,7 +169,7 @@ class PartitionSimulation(Accumulation):
 
     def drain(self) -> int:
         """Sends what the rules let go, each batch in a request of its own; how many there were."""
-        for queue in self.timers.pop_due(self.loop.now):
+        for queue in self.timers.pop_due(self.loop.now, 10**9):
             self.ready.add(queue)
         count = 0
         for node in self.ready.nodes():
@@ -282,8 +282,9 @@ class PartitionSimulation(Accumulation):
     def _produce(self, sent: Sent) -> tuple[ErrorCode, int]:
         return self.broker.produce(sent.request)
 
-    def disconnect(self, arriving: int) -> None:
-        """The connection is lost, with its answers; of its requests the first ``arriving`` may still be processed."""
+    def disconnect(self, arriving: int, *, blamed: bool = False) -> None:
+        """The connection is lost, with its answers; of its requests the first ``arriving`` may still be processed.
+        ``blamed``: as connections before, on batches of this size."""
         ended = [*(sent for sent, _, _ in self.answers), *self.wire]
         if zombies := list(self.wire)[:arriving]:
             until = self.loop.now + self.config.request_timeout_ms / 1000
@@ -291,7 +292,7 @@ class PartitionSimulation(Accumulation):
         self.answers.clear()
         self.wire.clear()
         for sent in ended:
-            self.completer.ended(sent.drained, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now)
+            self.completer.ended(sent.drained, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now, too_large=blamed)
 
     def restart(self, arriving: int) -> None:
         """The broker goes and comes back: its snapshot has the last batch of each producer."""

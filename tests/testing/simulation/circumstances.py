@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from aioproducer.testing.simulation.drawing import AMPLE
+from aioproducer.testing.simulation.drawing import AMPLE, small_requests
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import SLOW_LINE, Ending, Promise, Scenario, TopicPlan
@@ -345,6 +345,17 @@ def growing_in_small_logs(scenario: Scenario) -> Scenario | None:
     if found is None:
         return None
     return replace(found, broker_configs={**found.broker_configs, "message.max.bytes": 1000})
+
+
+def growing_beyond_requests(scenario: Scenario) -> Scenario | None:
+    """Batches grow, and their broker closes the connection on larger ones, without an answer."""
+    found = patient(growing)(scenario)
+    if found is None:
+        return None
+    config = {**found.config, **batches_of(300, 20_000), "delivery_timeout_ms": 30_000}
+    configs = {**found.broker_configs, "message.max.bytes": 1048588, "socket.request.max.bytes": small_requests(300)}
+    work = [replace(plan, burst=120, enqueues=False, cancels=0.0) for plan in found.work]
+    return replace(found, config=config, broker_configs=configs, work=work, faults_until=1.0)
 
 
 def without_topic_ids(scenario: Scenario) -> Scenario | None:

@@ -38,6 +38,7 @@ from aioproducer.producer.sender import sender
 from aioproducer.producer.sender.cluster_watch import ClusterWatch
 from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.producer.sender.sender import Sender
+from aioproducer.producer.windows.frame_limit import FrameLimit
 from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.time_slice import TimeSlice
@@ -48,6 +49,7 @@ from .circumstances import (
     compacted,
     crowded,
     growing,
+    growing_beyond_requests,
     growing_in_small_logs,
     held_up,
     near_the_end_of_sequences,
@@ -480,6 +482,11 @@ def records_join_a_batch_that_was_drained(monkeypatch: pytest.MonkeyPatch) -> No
 @bug(only(on_slow_lines))
 def what_cannot_cross_the_line_is_sent_with_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LineLimit, "timed_out", lambda self, size, now: None)
+
+
+@bug(only(growing_beyond_requests))
+def what_ends_connections_is_sent_unchanged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FrameLimit, "blames", lambda self, size: False)
 
 
 @bug(only(compacted, codes=0.1))
