@@ -342,6 +342,10 @@ class ProducerMetrics:
         """One of :data:`TRANSACTIONAL_CALLS` has succeeded."""
         self._transaction_seconds[call] += seconds
 
+    def use_topic(self, topic: str) -> None:
+        """Makes the metrics of a topic to which a batch is about to be sent."""
+        _ = self._topics.of(topic)
+
     def keep_topics(self, topics: Collection[str]) -> None:
         """Forgets all topics except these, which are in use."""
         self._topics.keep(topics)

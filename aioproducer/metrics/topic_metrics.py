@@ -48,7 +48,7 @@ class TopicTable:
         return self._topics.get(topic)
 
     def of(self, topic: str) -> TopicMetrics:
-        """A topic's metrics, made when the first batch is sent to it."""
+        """A topic's metrics, made when the first batch is sent to it, or its first records begin to wait for that."""
         found = self._topics.get(topic)
         if found is None:
             group = self._registry.group(TOPIC_GROUP, (*self._tags, ("topic", topic)))

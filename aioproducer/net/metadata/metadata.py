@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
 from aioproducer.errors.error_code import ErrorCode
@@ -254,21 +253,19 @@ class Metadata:
         stay = len(before)
         if answered.topic_id == NO_TOPIC_ID and (size := max(answers, default=-1) + 1) < stay:
             stay, topic_id = size, NO_TOPIC_ID
+        unchanged = 0
         while (index := len(partitions)) in answers or index < stay:
             if index % STEP == 0:
                 yield
-            if index not in answers:
-                partitions.append(before[index])
-            else:
-                info = _partition(name, answers.pop(index))
-                if index < len(before) and (
-                    info == before[index] or 0 <= info.leader_epoch < before[index].leader_epoch
-                ):
-                    info = before[index]
-                partitions.append(info)
-            if partitions[-1].leader < 0:
+            was = before[index] if index < len(before) else None
+            info = _partition(name, answers.pop(index)) if was is None or index in answers else was
+            if was is not None and (info == was or 0 <= info.leader_epoch < was.leader_epoch):
+                info = was
+                unchanged += 1
+            partitions.append(info)
+            if info.leader < 0:
                 self._needed.add(name)
-        same = len(partitions) == len(before) and all(map(operator.is_, partitions, before))
+        same = unchanged == len(partitions) == len(before)
         if known is not None and same and topic_id == known.topic_id:
             return known  # the same object, so that no caller looks for changes
         return TopicMetadata(name, topic_id, tuple(partitions))

@@ -213,10 +213,15 @@ class ParkingLot:
         line.add(record)
 
     def _has_metadata(self, record: ParkedRecord) -> bool:
-        queues = self._accumulator.topics.get(record.topic)
-        if queues is None or not queues.queues or record.undecided():
+        partitions = self._partitions(record.topic)
+        if partitions == 0 or record.undecided():
             return False
-        return record.partition is None or record.partition < len(queues.queues)
+        return record.partition is None or record.partition < partitions
+
+    def _partitions(self, topic: str) -> int:
+        """The number of the topic's partitions; 0 while they are unknown."""
+        queues = self._accumulator.topics.get(topic)
+        return 0 if queues is None else len(queues.queues)
 
     def records(self) -> list[ParkedRecord]:
         """Everything parked, oldest first."""
@@ -234,20 +239,24 @@ class ParkingLot:
         if waiting is None:
             self._gate()
             return
-        moved: list[ParkedRecord] = []
-        still = WaitingLine()
         now = self._accumulator.loop.time()
-        for record in waiting:
-            if refused and record in refused:
-                continue
-            if self._has_metadata(record):
-                record.moved_at = now
-                moved.append(record)
+        partitions = self._partitions(topic)
+        left: list[ParkedRecord] = []
+        for record in waiting.records.values():  # may be very many, in one step
+            partition = record.partition
+            if partitions == 0 or (record.choose is not None if partition is None else partition >= partitions):
+                left.append(record)
             else:
-                still.add(record)
-        self.memory.add_all(moved)
-        if len(still) > 0:
-            self.metadata[topic] = still
+                record.moved_at = now
+        for record in left:
+            waiting.remove(record)
+            if record not in refused:
+                self._wait_for_metadata(record)
+        if len(self.memory) == 0:
+            self.memory = waiting
+        else:
+            for record in waiting:
+                self.memory.add(record)
         self._gate()
         self._fail_each([(record, error) for record, error in refused.items() if record.waiting()])
 

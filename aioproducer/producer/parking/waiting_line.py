@@ -54,15 +54,6 @@ class WaitingLine:
         self.records[record.number] = record
         heapq.heappush(self._numbers, record.number)
 
-    def add_all(self, records: list[ParkedRecord]) -> None:
-        """Adds these, oldest first; into an empty line faster than one by one."""
-        if len(self.records) > 0:
-            for record in records:
-                self.add(record)
-        else:
-            self.records = {record.number: record for record in records}
-            self._numbers = list(self.records)  # ascending numbers are a heap
-
     def remove(self, record: ParkedRecord) -> None:
         """Removes a record; KeyError if it is not in the line."""
         del self.records[record.number]

@@ -55,6 +55,7 @@ class ClusterWatch:
     def topic_arrived(self, topic: str) -> None:
         """Its partitions have come. Records that wait for them go before any that are sent from now on."""
         if self._waits.topic_arrived(topic):
+            self._metrics.use_topic(topic)  # here, between two pauses: a request may have 200 new topics
             self._alarm.ring()
 
     def metadata_arrived(self) -> None:

@@ -100,15 +100,6 @@ def test_leaving_from_anywhere_costs_the_logarithm_of_the_length() -> None:
     assert comparisons(4000) < 40
 
 
-@pytest.mark.skipif(COMPILED, reason="compiled code compares what the numbers are, not what counts")
-def test_a_line_moves_into_an_empty_one_without_a_search_for_each_place() -> None:
-    line, records = WaitingLine(), [record(Counted(number)) for number in range(1000)]
-    Counted.compared = 0
-    line.add_all(records)
-    assert Counted.compared == 0
-    assert list(line) == records
-
-
 class Machine(RuleBasedStateMachine):
     """Against a plain list."""
 
@@ -126,13 +117,6 @@ class Machine(RuleBasedStateMachine):
             new = record(self.count)
             self.line.add(new)
             self.there.append(new)
-
-    @rule(many=st.sampled_from([1, 3, 100]))
-    def come_together(self, many: int) -> None:
-        new = [record(self.count + number) for number in range(1, many + 1)]
-        self.count += many
-        self.line.add_all(new)
-        self.there += new
 
     @precondition(lambda self: self.there)
     @rule(data=st.data(), many=st.sampled_from([1, 3, 90]))
@@ -155,7 +139,8 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def all_come_back(self) -> None:
         self.gone.sort(key=lambda one: one.number)
-        self.line.add_all(self.gone)
+        for one in self.gone:
+            self.line.add(one)
         self.there += self.gone
         self.there.sort(key=lambda one: one.number)
         self.gone.clear()
