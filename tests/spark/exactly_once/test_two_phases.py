@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -41,6 +41,7 @@ OF_A_COMMIT = st.tuples(st.integers(0, 40), st.sampled_from(sorted(FAULTS)), NUM
     order=st.lists(NUMBERS, min_size=1, max_size=40),
     partitions=st.integers(1, 3),
 )
+@example(False, [], [(0, "delete the topic", 0), (9, "skip the epoch", 0)], [1], 1)
 @settings(max_examples=300, deadline=None)
 def test_faults_at_any_turn(
     second: bool,

@@ -60,6 +60,8 @@ class SimulatedQuery:
         self.is_stuck = False
         """Whether an error has told the user to set the marker by hand."""
         self.marking: asyncio.Task[None] | None = None
+        self.incomplete: set[int] = set()
+        """Epochs of which an error has said that they have to be run again with as many partitions."""
 
     # Spark
 
@@ -228,6 +230,7 @@ class SimulatedQuery:
                     self.is_stuck = True
                 else:
                     self.epoch = last.epoch  # the error says that it has to be run again
+                    self.incomplete.add(self.epoch)
                     self.skipped.discard(self.epoch)
             if isinstance(error, EpochNotCommittedException) and not self.is_decided(run.epoch):
                 assert not self.seen(run.epoch)
@@ -283,13 +286,14 @@ class SimulatedQuery:
 
     def finish(self, order: Sequence[int]) -> None:
         """When nothing crashes any more, the epoch is completed: with as many partitions as before if it was decided
-        and something of it was lost, and with any number otherwise."""
+        and something of it was lost, or an error says so, and with any number otherwise."""
         self.come_to_rest(order)
         begun = self.epoch
         for _ in range(5 + 5 * self.brokers.deletions):
             if self.epoch <= begun:  # an earlier one, if that has to be completed before
                 last = self.brokers.decision
-                lost = last is not None and last.epoch == self.epoch and self.brokers.lost()
+                lost = last is not None and last.epoch == self.epoch and bool(self.brokers.lost())
+                lost |= self.epoch in self.incomplete
                 self.start(last.partitions if last is not None and lost else 2)
                 self.copy(0)
                 self.come_to_rest(order)
