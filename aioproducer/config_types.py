@@ -528,8 +528,8 @@ class ProducerOptions(ClientOptions, total=False):
     batch_max_size: int
     """A batch that is ready and cannot leave yet takes more records up to this many bytes: from batch.size, with which
     none grows, to max.request.size. If it is not given it gives way to either, and no batch grows with a batch.size of
-    0 or 1. Set it to batch.size where brokers, or what is between, take only small requests (socket.request.max.bytes):
-    they close the connection on a larger one, and send no error.
+    0 or 1. Where brokers take only small requests (socket.request.max.bytes), set it to less: they close the connection
+    on a larger one and send no error, so that a few connections end before batches stay small.
 
     ``batch.max.size``: 0 to 2147483647. Default: 262144.
     """

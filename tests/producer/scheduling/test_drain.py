@@ -12,7 +12,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from aioproducer.producer.scheduling.drain import MOST_BATCHES, Drained, drain
+from aioproducer.producer.scheduling.drain import MOST_BATCHES, MOST_CLOSED, Drained, drain
 from aioproducer.producer.scheduling.readiness import ReadyQueues
 from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
@@ -290,6 +290,22 @@ def test_an_open_batch_for_a_thread_is_closed_and_stays() -> None:
     here.make_ready(0)
     (one,) = here.drain(thread_bytes=900)
     assert (one.queue, one.batch) == (here.queues[0], batch)
+
+
+def test_few_batches_are_closed_for_threads_at_a_time() -> None:
+    here = Compressing(MOST_CLOSED + 2)
+    for queue in here.queues:
+        here.append(partition=queue.partition, value=bytes(900))
+        queue.due = True
+        here.make_ready(queue.partition)
+    assert here.drain(thread_bytes=900) == []
+    assert [len(queue.batches) for queue in here.queues] == [*[1] * MOST_CLOSED, 0, 0]
+    assert [queue.partition for queue in here.ready] == [MOST_CLOSED, MOST_CLOSED + 1]
+    assert here.consistent()
+    here.opened[0].compressing = False  # which wakes the Sender
+    here.make_ready(0)
+    assert partitions(here.drain(thread_bytes=900)) == [0]
+    assert not here.ready
 
 
 def test_compression_per_request_is_bounded() -> None:
