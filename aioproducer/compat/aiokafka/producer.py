@@ -18,7 +18,7 @@ from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.admin import KafkaAdmin
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.aiokafka_metadata import as_aiokafkas
-from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer, as_pairs
+from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer, as_pairs, whole_milliseconds
 from aioproducer.compat.aiokafka.client import UNKNOWN_TOPIC, Client
 from aioproducer.compat.aiokafka.configs import (
     MISSING,
@@ -233,14 +233,15 @@ class AIOKafkaProducer:
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp_ms: int | None = None,
+        timestamp_ms: float | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> Future:
         """Appends a record, and returns a future of its metadata (of None with acks=0).
 
         Waits up to request_timeout_ms for the topic (UnknownTopicOrPartitionError) and for memory (KafkaTimeoutError).
-        If the wait is cancelled, the record is not sent; cancelling the future withdraws nothing. Errors of serializers
-        and the partitioner are raised unchanged; TypeError for a key or value that is not bytes after serialization.
+        If the wait is cancelled, the record is not sent; cancelling the future withdraws nothing. The fraction of
+        ``timestamp_ms`` is dropped. Errors of serializers and the partitioner are raised unchanged; TypeError for a key
+        or value that is not bytes after serialization.
         """
         try:
             delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
@@ -254,7 +255,7 @@ class AIOKafkaProducer:
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp_ms: int | None = None,
+        timestamp_ms: float | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> RecordMetadata:
         """Sends a record and returns its metadata when it is delivered (None with acks=0).
@@ -326,12 +327,14 @@ class AIOKafkaProducer:
         value: Any,
         key: Any,
         partition: int | None,
-        timestamp_ms: int | None,
+        timestamp_ms: float | None,
         headers: Iterable[tuple[str, bytes | None]] | None,
     ) -> Coroutine[Any, Any, Delivery]:
         """Every record takes this path, so rare cases are handled elsewhere."""
         if value is None and key is None:
             raise AssertionError("a record needs a key or a value")
+        if timestamp_ms is not None and type(timestamp_ms) is not int:
+            timestamp_ms = whole_milliseconds(timestamp_ms)
         pairs = None if headers is None else as_pairs(headers)
         key_bytes, value_bytes = self._serialize(key, value, pairs or []) if self._serializes else (key, value)
         if self._needs_partition if partition is None else (topic, partition) not in self._known:

@@ -1,0 +1,66 @@
+"""What programs give to aiokafka's class has the same effect on the class that takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from aioproducer.compat.aiokafka import AIOKafkaProducer
+from tests.compat.clusters import a_cluster
+from tests.support.leaks import no_leaks as no_leaks
+
+aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+
+pytestmark = [
+    pytest.mark.usefixtures("no_leaks"),
+    pytest.mark.timeout(20),
+    pytest.mark.parametrize("producer_class", [aiokafka.AIOKafkaProducer, AIOKafkaProducer], ids=["aiokafka", "ours"]),
+]
+
+NOW: Any = 1_700_000_000_000.7
+
+
+async def kind_of_error(call: Callable[[], Awaitable[Any]]) -> type[BaseException]:
+    with pytest.raises(Exception) as raised:
+        await call()
+    return raised.type
+
+
+@pytest.mark.parametrize("timestamp", [NOW, Decimal("5.5"), 0.9, -0.5, True], ids=str)
+async def test_the_fraction_of_a_timestamp_is_dropped(producer_class: Any, timestamp: Any) -> None:
+    async with a_cluster(1) as cluster, producer_class(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        metadata = await producer.send_and_wait("t", b"sent", timestamp_ms=timestamp)
+        batch = producer.create_batch()
+        appended = batch.append(key=None, value=b"in a batch", timestamp=timestamp)
+        await (await producer.send_batch(batch, "t", partition=0))
+        whole = int(timestamp)
+        assert (metadata.timestamp, appended.timestamp) == (whole, whole)
+        assert [record.timestamp_ms for record in cluster.log("t").records()] == [whole, whole]
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "error"),
+    [("5", TypeError), (float("nan"), ValueError), (float("inf"), OverflowError)],
+    ids=str,
+)
+async def test_a_timestamp_that_is_no_number(producer_class: Any, timestamp: Any, error: type[BaseException]) -> None:
+    async with a_cluster(1) as cluster, producer_class(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        assert await kind_of_error(lambda: producer.send("t", b"value", timestamp_ms=timestamp)) is error
+        batch = producer.create_batch()
+        with pytest.raises(error):
+            batch.append(key=None, value=b"value", timestamp=timestamp)
+        assert batch.record_count() == 0
+
+
+@pytest.mark.parametrize("headers", [{"a": b"b"}, {"ab": b"c"}, {"abc": b"d"}, "ab", [5], 5], ids=str)
+async def test_headers_that_are_no_pairs_are_a_type_error(producer_class: Any, headers: Any) -> None:
+    async with a_cluster(1) as cluster, producer_class(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        assert await kind_of_error(lambda: producer.send("t", b"value", headers=headers)) is TypeError
+        batch = producer.create_batch()
+        with pytest.raises(TypeError):
+            batch.append(key=None, value=b"value", timestamp=None, headers=headers)
+        await producer.send_and_wait("t", b"none", headers={})
+    assert cluster.values("t") == [b"none"]
