@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -27,6 +28,62 @@ async def kind_of_error(call: Callable[[], Awaitable[Any]]) -> type[BaseExceptio
     with pytest.raises(Exception) as raised:
         await call()
     return raised.type
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"linger_ms": 0.5},
+        {"linger_ms": True},
+        {"retry_backoff_ms": 50.0},
+        {"metadata_max_age_ms": 300e3},
+        {"connections_max_idle_ms": 540e3},
+        {"max_request_size": 1e6},
+        {"request_timeout_ms": 5000, "linger_ms": Fraction(1, 2)},
+        {"acks": True},
+        {"acks": False},
+        {"enable_idempotence": 1},
+    ],
+    ids=str,
+)
+async def test_numbers_of_any_type(producer_class: Any, arguments: dict[str, Any]) -> None:
+    async with (
+        a_cluster(1) as cluster,
+        producer_class(bootstrap_servers=cluster.bootstrap_servers, **arguments) as producer,
+    ):
+        metadata = await producer.send_and_wait("t", b"value")
+        assert (metadata is None) == (arguments.get("acks") is False)
+        await producer.flush()
+    assert cluster.values("t") == [b"value"]
+
+
+@pytest.mark.parametrize("servers", ["{},", ", {} ,", ["{}", ""]], ids=str)
+async def test_blank_servers_are_skipped(producer_class: Any, servers: Any) -> None:
+    async with a_cluster(1) as cluster:
+        here = cluster.bootstrap_servers
+        given = servers.format(here) if isinstance(servers, str) else [server.format(here) for server in servers]
+        async with producer_class(bootstrap_servers=given) as producer:
+            await producer.send_and_wait("t", b"value")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"linger": 5}, TypeError),
+        ({"linger_ms": "5"}, TypeError),
+        ({"linger_ms": None}, TypeError),
+        ({"request_timeout_ms": "5"}, TypeError),
+        ({"retry_backoff_ms": "5"}, TypeError),
+        ({"security_protocol": None}, ValueError),
+        ({"acks": "1"}, ValueError),
+    ],
+    ids=str,
+)
+async def test_an_impossible_argument(
+    producer_class: Any, arguments: dict[str, Any], error: type[BaseException]
+) -> None:
+    with pytest.raises(error):
+        producer_class(**arguments)
 
 
 @pytest.mark.parametrize("timestamp", [NOW, Decimal("5.5"), 0.9, -0.5, True], ids=str)
