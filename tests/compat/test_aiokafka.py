@@ -39,6 +39,8 @@ async def test_it_starts_knows_partitions_and_stops() -> None:
             _ = await producer.send("t", b"value")
         with pytest.raises(errors.ProducerClosed):
             _ = await producer.send_batch(producer.create_batch(), "t", partition=0)
+        with pytest.raises(errors.ProducerClosed, match="make a new one"):
+            await producer.start()
 
 
 async def test_leaving_the_context_stops_it_by_an_exception_too() -> None:

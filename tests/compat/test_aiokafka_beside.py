@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -121,3 +122,32 @@ async def test_headers_that_are_no_pairs_are_a_type_error(producer_class: Any, h
             batch.append(key=None, value=b"value", timestamp=None, headers=headers)
         await producer.send_and_wait("t", b"none", headers={})
     assert cluster.values("t") == [b"none"]
+
+
+async def test_a_future_knows_its_loop(producer_class: Any) -> None:
+    async with a_cluster(1) as cluster, producer_class(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        future = await producer.send("t", b"value")
+        loop = asyncio.get_running_loop()
+        assert future.get_loop() is future._loop is loop
+        await asyncio.wait([future])
+        assert future.get_loop() is future._loop is loop
+
+
+async def test_the_loops_exception_handler_is_told_of_an_unclosed_producer(producer_class: Any) -> None:
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+    async with a_cluster(1) as cluster:
+        producer = producer_class(bootstrap_servers=cluster.bootstrap_servers)
+        await producer.start()
+        await asyncio.sleep(0)
+        ours = producer_class is AIOKafkaProducer
+        underneath = [producer.kafka_producer] if ours else [producer._sender, producer.client]
+        held = [producer]
+        del producer
+        with pytest.warns(ResourceWarning, match="Unclosed AIOKafkaProducer"):
+            held.clear()
+        (context,) = told
+        assert context["message"] == "Unclosed AIOKafkaProducer"
+        assert type(context.pop("producer")) is producer_class
+        for part in underneath:
+            await part.close()

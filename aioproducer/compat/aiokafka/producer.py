@@ -173,6 +173,7 @@ class AIOKafkaProducer:
     def __del__(self, _warnings: Any = warnings) -> None:
         if self._started and not self._closed:
             _warnings.warn(f"Unclosed AIOKafkaProducer {self!r}", ResourceWarning, source=self)
+            self._ending.loop.call_exception_handler({"producer": self, "message": "Unclosed AIOKafkaProducer"})
 
     # Life
 
@@ -344,9 +345,9 @@ class AIOKafkaProducer:
         """Every record takes this path, so rare cases are handled elsewhere."""
         if value is None and key is None:
             raise AssertionError("a record needs a key or a value")
-        pairs = None if headers is None else as_pairs(headers)
         if timestamp_ms is not None and type(timestamp_ms) is not int:
             timestamp_ms = whole_milliseconds(timestamp_ms)
+        pairs = None if headers is None else as_pairs(headers)
         key_bytes, value_bytes = self._serialize(key, value, pairs or []) if self._serializes else (key, value)
         if self._needs_partition if partition is None else (topic, partition) not in self._known:
             return self._enqueue_there(topic, value, key, partition, timestamp_ms, pairs, key_bytes, value_bytes)
