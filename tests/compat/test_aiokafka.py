@@ -39,6 +39,8 @@ async def test_it_starts_knows_partitions_and_stops() -> None:
             _ = await producer.send("t", b"value")
         with pytest.raises(errors.ProducerClosed):
             _ = await producer.send_batch(producer.create_batch(), "t", partition=0)
+        with pytest.raises(errors.ProducerClosed, match="make a new one"):
+            await producer.start()
 
 
 async def test_leaving_the_context_stops_it_by_an_exception_too() -> None:
@@ -164,7 +166,7 @@ async def test_records_are_delivered_where_their_futures_say() -> None:
         assert isinstance(first, asyncio.Future)
         metadata = await first
         assert (metadata.topic, metadata.partition, metadata.offset) == ("t", 1, 0)
-        assert metadata.topic_partition == ("t", 1)
+        assert (metadata.topic_partition, metadata.log_start_offset) == (("t", 1), None)
         assert (await producer.send_and_wait("t", b"second", partition=1)).offset == 1
         by_key = [(await producer.send_and_wait("t", b"value", key=b"KEY")).partition for _ in range(5)]
         assert len(set(by_key)) == 1
@@ -307,6 +309,8 @@ async def test_timestamps_are_the_records_own_or_the_brokers() -> None:
         assert (given.timestamp, given.timestamp_type) == (123123123, 0)
         stamped = await producer.send_and_wait("stamped", b"value", timestamp_ms=123123123)
         assert (stamped.timestamp > 123123123, stamped.timestamp_type) == (True, 1)
+        with pytest.raises(errors.IllegalArgumentError, match="timestamp_ms is -5; it must be an int from 0 on"):
+            _ = await producer.send("t", b"value", timestamp_ms=-5)
 
 
 async def test_a_partitioner_gets_the_bytes_of_the_key() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aioproducer.compat.aiokafka import BatchBuilder
+from aioproducer.compat.aiokafka import BatchBuilder, errors
 
 SIZE = 250
 RECORDS = st.tuples(
@@ -39,7 +39,8 @@ def test_it_takes_what_aiokafkas_takes(records: list[Any]) -> None:
     [
         ({"key": 1}, "the key is of type int"),
         ({"value": "text"}, "the value is of type str"),
-        ({"timestamp": 1.5}, "int"),
+        ({"timestamp": "1"}, "the timestamp is of type str"),
+        ({"headers": {"a": b"b"}}, "the headers are of type dict; they must be a list of pairs"),
         ({"headers": [(1, b"")]}, "a header is"),
         ({"headers": [("name", "text")]}, "a header is"),
     ],
@@ -53,6 +54,13 @@ def test_an_unsendable_record_is_a_type_error_and_leaves_the_batch_unchanged(
     with pytest.raises(TypeError, match=message):
         batch.append(**{"key": b"key", "value": b"value", "timestamp": 1, **wrong})
     assert (batch.size(), batch.record_count(), batch.closed()) == (before, 1, False)
+
+
+def test_a_timestamp_before_the_epoch_is_refused_before_the_batch_is_sent() -> None:
+    batch = BatchBuilder(SIZE)
+    with pytest.raises(errors.IllegalArgumentError, match="the timestamp is -5; it must be from 0 on"):
+        batch.append(key=None, value=b"", timestamp=-5)
+    assert batch.record_count() == 0
 
 
 def test_a_batch_keeps_the_headers_that_it_was_given() -> None:

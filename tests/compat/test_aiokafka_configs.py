@@ -39,6 +39,8 @@ def test_it_has_every_argument_of_aiokafkas_with_its_default() -> None:
         (["a:1", "b"], ["a:1", "b:9092"]),
         (("[::1]:1", "[::1]", "::1"), ["[::1]:1", "[::1]:9092", "[::1]:9092"]),
         ("a:", ["a:"]),
+        ("a:1, ,", ["a:1"]),
+        (["", "a:1", " "], ["a:1"]),
     ],
 )
 def test_addresses(servers: Any, found: list[str]) -> None:
@@ -59,7 +61,9 @@ def test_idempotent_it_tries_for_ever() -> None:
         assert config.max_in_flight_requests_per_connection == 5
 
 
-@pytest.mark.parametrize(("acks", "found"), [(0, "0"), (1, "1"), (-1, "all"), ("all", "all"), (object(), "1")])
+@pytest.mark.parametrize(
+    ("acks", "found"), [(0, "0"), (1, "1"), (-1, "all"), ("all", "all"), (object(), "1"), (True, "1")]
+)
 def test_acks(acks: object, found: str) -> None:
     assert config_of(acks=acks).acks == found
 
@@ -71,6 +75,40 @@ def test_the_default_partitioners_of_others_are_the_built_in_one() -> None:
         assert producer._partitioner is None
     own = type("Own", (aiokafka.producer.producer.DefaultPartitioner,), {})()
     assert AIOKafkaProducer(partitioner=own)._partitioner is own
+
+
+def test_fractions_are_rounded_up_and_half_a_millisecond_does_not_become_none() -> None:
+    config = config_of(linger_ms=0.5, retry_backoff_ms=50.0, request_timeout_ms=5000.0, max_batch_size=16e3)
+    assert (config.linger_ms, config.retry_backoff_ms, config.batch_size) == (1, 50, 16000)
+    assert (config.request_timeout_ms, config.max_block_ms, config.delivery_timeout_ms) == (5000, 5000, 5001)
+    assert config_of(transactional_id="x", transaction_timeout_ms=5000.0).transaction_timeout_ms == 5000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"linger_ms": "5"}, "linger_ms is '5'; it must be a finite number"),
+        ({"linger_ms": float("nan")}, "linger_ms is nan; it must be a finite number"),
+        ({"connections_max_idle_ms": float("inf")}, "connections_max_idle_ms is inf; it must be a finite number"),
+        ({"max_batch_size": None}, "max_batch_size is None; it must be a finite number"),
+        ({"security_protocol": None}, "security_protocol is None; it must be PLAINTEXT, SSL, SASL_PLAINTEXT or"),
+        ({"linger": 5}, "unknown producer config 'linger'"),
+    ],
+    ids=str,
+)
+def test_an_impossible_argument_is_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigException, match=message) as raised:
+        config_of(**arguments)
+    (name,) = arguments
+    assert raised.value.name == name.replace("_", ".")
+
+
+def test_an_unknown_argument_is_a_type_error_and_a_wrong_value_is_not() -> None:
+    with pytest.raises(TypeError):
+        config_of(no_such_config=5)
+    with pytest.raises(ConfigException) as raised:
+        config_of(max_in_flight_requests_per_connection=0)
+    assert not isinstance(raised.value, TypeError)
 
 
 def test_there_is_memory_for_any_size_of_batches() -> None:

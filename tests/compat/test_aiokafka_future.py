@@ -100,6 +100,7 @@ async def test_before_its_end_it_has_none() -> None:
     assert asyncio.isfuture(future)
     assert asyncio.ensure_future(future) is future
     assert (future.done(), future.cancelled(), future.get_loop()) == (False, False, asyncio.get_running_loop())
+    assert future._loop is asyncio.get_running_loop()
     for look in (future.result, future.exception):
         with pytest.raises(asyncio.InvalidStateError):
             look()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple, final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, SupportsInt, final
 
+from aioproducer.compat.aiokafka import errors
 from aioproducer.types import Headers
 
 Serializer = Callable[[Any], Any] | None
@@ -54,15 +55,16 @@ class BatchBuilder:
     def append(
         self,
         *,
-        timestamp: int | None,
+        timestamp: Any,
         key: Any,
         value: Any,
         headers: Iterable[Any] | None = (),
     ) -> AppendedRecord | None:
         """Adds a record; None, and the batch is closed, if it is full. The first record may be of any size.
 
-        ``timestamp`` is in milliseconds since the epoch; None means now. Raises TypeError for a key or value that is
-        not bytes after serialization. ``headers`` are pairs of a str and bytes or None.
+        ``timestamp`` is in milliseconds since the epoch, its fraction is dropped; None means now. Raises TypeError for
+        a key or value that is not bytes after serialization, and IllegalArgumentError for a timestamp before the epoch.
+        ``headers`` are pairs of a str and bytes or None.
         """
         if self._closed:
             return None
@@ -71,7 +73,9 @@ class BatchBuilder:
         if timestamp is None:
             timestamp = int(time.time() * 1000)
         elif type(timestamp) is not int:
-            raise TypeError(f"the timestamp is of type {type(timestamp).__name__}; it must be an int, in milliseconds")
+            timestamp = whole_milliseconds(timestamp)
+        if timestamp < 0:
+            raise errors.IllegalArgumentError(f"the timestamp is {timestamp}; it must be from 0 on, or None")
         pairs = _checked(headers) if headers else None
         count = len(self.records)
         if count == 0:
@@ -102,19 +106,34 @@ class BatchBuilder:
 
 
 def as_pairs(headers: Iterable[Any]) -> Headers:
-    """Headers as this package takes them; aiokafka takes any iterable of pairs."""
+    """Headers as this package takes them, from any iterable of pairs."""
     if type(headers) is list:
         for pair in headers:
             if type(pair) is not tuple:
                 break
         else:
             return headers
+    return _copied(headers)
+
+
+def whole_milliseconds(timestamp: object) -> int:
+    """A timestamp without its fraction: aiokafka takes any number, such as ``time.time() * 1000``."""
+    if not isinstance(timestamp, SupportsInt):
+        found = type(timestamp).__name__
+        raise TypeError(f"the timestamp is of type {found}; it must be a number of milliseconds, or None")
+    return int(timestamp)
+
+
+def _copied(headers: Iterable[Any]) -> list[tuple[Any, Any]]:
+    if headers and isinstance(headers, Mapping | str | bytes):  # short keys might pass for pairs
+        found = type(headers).__name__
+        raise TypeError(f"the headers are of type {found}; they must be a list of pairs, of a str and bytes or None")
     return [(name, data) for name, data in headers]
 
 
 def _checked(headers: Iterable[Any]) -> Headers:
     """A copy of the headers, in this package's form."""
-    pairs = [(name, data) for name, data in headers]
+    pairs = _copied(headers)
     for name, data in pairs:
         if not isinstance(name, str) or not (data is None or isinstance(data, bytes)):
             raise TypeError(f"a header is {(name, data)!r:.100}; it must be a str, and bytes or None")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from dataclasses import fields
+from numbers import Real
+from typing import Any, Final, cast
 
 from aioproducer.configs.config_def import INT_MAX
+from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import ConfigException
 
 MISSING: Final = object()
@@ -15,11 +19,41 @@ DEFAULT_PORT: Final = 9092
 _BUFFER_MEMORY: Final = 33554432
 _IN_FLIGHT: Final = 5
 _ALL: Final = (-1, "all")
+_CONFIGS: Final = frozenset(field.name for field in fields(ProducerConfig))
 
 # They choose as the built-in partitioner does, but run in Python for every record.
 _DEFAULT_PARTITIONERS: Final = frozenset(
     {("aiokafka.partitioner", "DefaultPartitioner"), ("kafka.partitioner.default", "DefaultPartitioner")}
 )
+
+
+class ArgumentException(ConfigException, TypeError):
+    """An argument that aiokafka refuses with a TypeError: its name is unknown, or its type is wrong."""
+
+
+def refused(error: ConfigException) -> ConfigException:
+    """``error``, as an ArgumentException if there is no such config."""
+    if error.name is None or error.name.replace(".", "_") in _CONFIGS:
+        return error
+    return ArgumentException(str(error), name=error.name, value=error.value)
+
+
+def whole(name: str, given: object) -> int:
+    """A number rounded up: aiokafka takes fractions, and a wait of half a millisecond must not become none."""
+    wanted = "a finite number"
+    if not isinstance(given, Real):
+        raise ArgumentException(f"{name} is {given!r}; it must be {wanted}", name=name.replace("_", "."), value=given)
+    try:
+        return math.ceil(cast(float, given))
+    except (ValueError, OverflowError):  # not a number, or infinite
+        raise ConfigException(
+            f"{name} is {given!r}; it must be {wanted}", name=name.replace("_", "."), value=given
+        ) from None
+
+
+def whole_numbers(**given: object) -> dict[str, int]:
+    """The values of these arguments, each as :func:`whole` has it."""
+    return {name: whole(name, value) for name, value in given.items()}
 
 
 def is_default_partitioner(partitioner: object) -> bool:
@@ -29,9 +63,9 @@ def is_default_partitioner(partitioner: object) -> bool:
 
 
 def addresses(servers: str | Iterable[str]) -> list[str]:
-    """``host:port`` of each server; a port that is missing is 9092."""
+    """``host:port`` of each server; a port that is missing is 9092. Blank entries are left out."""
     named = servers.split(",") if isinstance(servers, str) else servers
-    return [_with_port(server.strip()) for server in named]
+    return [_with_port(server.strip()) for server in named if server.strip()]
 
 
 def _with_port(server: str) -> str:
@@ -43,9 +77,9 @@ def _with_port(server: str) -> str:
 def delivery_configs(
     acks: object,
     *,
-    enable_idempotence: bool,
+    enable_idempotence: object,
     transactional_id: str | None,
-    transaction_timeout_ms: int,
+    transaction_timeout_ms: object,
     linger_ms: int,
     request_timeout_ms: int,
 ) -> dict[str, Any]:
@@ -58,20 +92,21 @@ def delivery_configs(
     given = type(acks) is not object  # libraries pass on aiokafka's own default, which is a plain object, too
     if given and acks not in (0, 1, *_ALL):
         raise ConfigException(f"acks is {acks!r}; it must be 0, 1, -1 or 'all'", name="acks", value=acks)
-    idempotent = enable_idempotence or transactional_id is not None
+    idempotent = bool(enable_idempotence) or transactional_id is not None
     if idempotent and given and acks not in _ALL:
         raise ConfigException(
             f"acks={acks!r} is not possible with enable_idempotence=True: it must be 'all'", name="acks", value=acks
         )
-    wanted = acks if given else "all" if idempotent else 1
+    wanted: Any = acks if given else "all" if idempotent else 1
     configs: dict[str, Any] = {
-        "acks": "all" if wanted in _ALL else str(wanted),
+        "acks": "all" if wanted in _ALL else str(int(wanted)),  # True passes for 1
         "enable_idempotence": idempotent,
         "max_in_flight_requests_per_connection": _IN_FLIGHT if idempotent else 1,
         "delivery_timeout_ms": INT_MAX if idempotent else min(linger_ms + request_timeout_ms, INT_MAX),
     }
     if transactional_id is not None:
-        configs |= {"transactional_id": transactional_id, "transaction_timeout_ms": transaction_timeout_ms}
+        timeout_ms = whole("transaction_timeout_ms", transaction_timeout_ms)
+        configs |= {"transactional_id": transactional_id, "transaction_timeout_ms": timeout_ms}
     return configs
 
 
@@ -82,7 +117,7 @@ def memory_configs(max_batch_size: int) -> dict[str, Any]:
 
 
 def security_configs(
-    security_protocol: str,
+    security_protocol: object,
     *,
     ssl_context: object,
     sasl_mechanism: str,
@@ -97,6 +132,12 @@ def security_configs(
 
     Configs that the protocol does not use are left out, because aiokafka ignores them.
     """
+    if not isinstance(security_protocol, str):
+        raise ConfigException(
+            f"security_protocol is {security_protocol!r}; it must be PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
+            name="security.protocol",
+            value=security_protocol,
+        )
     protocol = security_protocol.upper()
     configs: dict[str, Any] = {"security_protocol": security_protocol}
     if protocol.endswith("SSL"):

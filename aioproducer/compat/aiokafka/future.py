@@ -116,6 +116,14 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
     def get_loop(self) -> asyncio.AbstractEventLoop:
         return self._ending.loop
 
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        return self._ending.loop
+
+    @_loop.setter
+    def _loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Future's constructor sets it where Future is written in Python (PyPy)."""
+
     def add_done_callback(self, callback: Callable[[Any], object], /, *, context: Context | None = None) -> None:
         self._begin()
         super().add_done_callback(callback, context=context)

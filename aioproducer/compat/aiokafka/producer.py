@@ -18,7 +18,7 @@ from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.admin import KafkaAdmin
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.aiokafka_metadata import as_aiokafkas
-from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer, as_pairs
+from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer, as_pairs, whole_milliseconds
 from aioproducer.compat.aiokafka.client import UNKNOWN_TOPIC, Client
 from aioproducer.compat.aiokafka.configs import (
     MISSING,
@@ -26,7 +26,10 @@ from aioproducer.compat.aiokafka.configs import (
     delivery_configs,
     is_default_partitioner,
     memory_configs,
+    refused,
     security_configs,
+    whole,
+    whole_numbers,
 )
 from aioproducer.compat.aiokafka.error_translation import ErrorTranslation
 from aioproducer.compat.aiokafka.future import Ending, RecordFuture, reading_turns, settle
@@ -34,6 +37,7 @@ from aioproducer.compat.aiokafka.partitions import Partitioner, available, parti
 from aioproducer.compat.aiokafka.structs import RecordMetadata
 from aioproducer.compat.aiokafka.transactions import Transactions
 from aioproducer.configs.client_config import ClientConfig
+from aioproducer.errors import ConfigException
 from aioproducer.types import Headers
 
 Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
@@ -53,8 +57,9 @@ class AIOKafkaProducer:
 
     The arguments are aiokafka's (0.14), with its defaults: times in milliseconds, sizes in bytes. Every config of
     :class:`~aioproducer.KafkaProducer` may be given as well, and takes precedence (``delivery_timeout_ms=60_000``). The
-    constructor needs no running loop. It raises ConfigException, a ValueError, for impossible values. Errors are
-    aiokafka's (``aioproducer.compat.aiokafka.errors``); ``docs/migrating.md`` says what differs.
+    constructor needs no running loop. It rounds fractions up, and raises ConfigException, a ValueError, for impossible
+    values; this is a TypeError, too, if a name is unknown or a number is none. Errors are aiokafka's
+    (``aioproducer.compat.aiokafka.errors``); ``docs/migrating.md`` says what differs.
     """
 
     _ending: Ending
@@ -66,24 +71,24 @@ class AIOKafkaProducer:
         loop: asyncio.AbstractEventLoop | None = None,
         bootstrap_servers: str | Iterable[str] = "localhost",
         client_id: str | None = None,
-        metadata_max_age_ms: int = 300000,
-        request_timeout_ms: int = 40000,
+        metadata_max_age_ms: float = 300000,
+        request_timeout_ms: float = 40000,
         api_version: str | None = None,
         acks: object = MISSING,
         key_serializer: Serializer = None,
         value_serializer: Serializer = None,
         compression_type: str | None = None,
-        max_batch_size: int = 16384,
+        max_batch_size: float = 16384,
         partitioner: Partitioner | None = None,
-        max_request_size: int = 1048576,
-        linger_ms: int = 0,
-        retry_backoff_ms: int = 100,
+        max_request_size: float = 1048576,
+        linger_ms: float = 0,
+        retry_backoff_ms: float = 100,
         security_protocol: str = "PLAINTEXT",
         ssl_context: ssl.SSLContext | None = None,
-        connections_max_idle_ms: int | None = 540000,
+        connections_max_idle_ms: float | None = 540000,
         enable_idempotence: bool = False,
         transactional_id: str | None = None,
-        transaction_timeout_ms: int = 60000,
+        transaction_timeout_ms: float = 60000,
         sasl_mechanism: str = "PLAIN",
         sasl_plain_password: str | None = None,
         sasl_plain_username: str | None = None,
@@ -98,29 +103,32 @@ class AIOKafkaProducer:
         self._loop = loop
         self._key_serializer = key_serializer
         self._value_serializer = value_serializer
-        self._max_batch_size = max_batch_size
+        self._max_batch_size = whole("max_batch_size", max_batch_size)
         self._partitioner = None if is_default_partitioner(partitioner) else partitioner
         servers = bootstrap_servers if isinstance(bootstrap_servers, str) else list(bootstrap_servers)
+        numbers = whole_numbers(
+            metadata_max_age_ms=metadata_max_age_ms,
+            request_timeout_ms=request_timeout_ms,
+            max_request_size=max_request_size,
+            linger_ms=linger_ms,
+            retry_backoff_ms=retry_backoff_ms,
+            connections_max_idle_ms=-1 if connections_max_idle_ms is None else connections_max_idle_ms,
+        )
         self._configs: dict[str, Any] = {
             "bootstrap_servers": addresses(servers),
             "client_id": client_id or f"aiokafka-producer-{next(_CLIENTS)}",
-            "metadata_max_age_ms": metadata_max_age_ms,
-            "request_timeout_ms": request_timeout_ms,
-            "max_block_ms": request_timeout_ms,
             "compression_type": compression_type or "none",
-            "max_request_size": max_request_size,
-            "linger_ms": linger_ms,
-            "retry_backoff_ms": retry_backoff_ms,
-            "retry_backoff_max_ms": max(retry_backoff_ms, _BACKOFF_MAX_MS),
-            "connections_max_idle_ms": -1 if connections_max_idle_ms is None else connections_max_idle_ms,
-            **memory_configs(max_batch_size),
+            **numbers,
+            "max_block_ms": numbers["request_timeout_ms"],
+            "retry_backoff_max_ms": max(numbers["retry_backoff_ms"], _BACKOFF_MAX_MS),
+            **memory_configs(self._max_batch_size),
             **delivery_configs(
                 acks,
                 enable_idempotence=enable_idempotence,
                 transactional_id=transactional_id,
                 transaction_timeout_ms=transaction_timeout_ms,
-                linger_ms=linger_ms,
-                request_timeout_ms=request_timeout_ms,
+                linger_ms=numbers["linger_ms"],
+                request_timeout_ms=numbers["request_timeout_ms"],
             ),
             **security_configs(
                 security_protocol,
@@ -135,7 +143,10 @@ class AIOKafkaProducer:
             ),
             **config,
         }
-        self._producer: KafkaProducer[Any, Any] = KafkaProducer(**self._configs)
+        try:
+            self._producer: KafkaProducer[Any, Any] = KafkaProducer(**self._configs)
+        except ConfigException as error:
+            raise refused(error) from error.__cause__
         self._translation = ErrorTranslation(transactional=self._producer.config.transactional_id is not None)
         self._transactions = Transactions(self._producer, self._translation)
         self.client = Client(self._producer, self._translation, servers)
@@ -162,6 +173,7 @@ class AIOKafkaProducer:
     def __del__(self, _warnings: Any = warnings) -> None:
         if self._started and not self._closed:
             _warnings.warn(f"Unclosed AIOKafkaProducer {self!r}", ResourceWarning, source=self)
+            self._ending.loop.call_exception_handler({"producer": self, "message": "Unclosed AIOKafkaProducer"})
 
     # Life
 
@@ -233,14 +245,15 @@ class AIOKafkaProducer:
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp_ms: int | None = None,
+        timestamp_ms: float | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> Future:
         """Appends a record, and returns a future of its metadata (of None with acks=0).
 
         Waits up to request_timeout_ms for the topic (UnknownTopicOrPartitionError) and for memory (KafkaTimeoutError).
-        If the wait is cancelled, the record is not sent; cancelling the future withdraws nothing. Errors of serializers
-        and the partitioner are raised unchanged; TypeError for a key or value that is not bytes after serialization.
+        If the wait is cancelled, the record is not sent; cancelling the future withdraws nothing. The fraction of
+        ``timestamp_ms`` is dropped. Errors of serializers and the partitioner are raised unchanged; TypeError for a key
+        or value that is not bytes after serialization.
         """
         try:
             delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
@@ -254,7 +267,7 @@ class AIOKafkaProducer:
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp_ms: int | None = None,
+        timestamp_ms: float | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> RecordMetadata:
         """Sends a record and returns its metadata when it is delivered (None with acks=0).
@@ -326,12 +339,14 @@ class AIOKafkaProducer:
         value: Any,
         key: Any,
         partition: int | None,
-        timestamp_ms: int | None,
+        timestamp_ms: float | None,
         headers: Iterable[tuple[str, bytes | None]] | None,
     ) -> Coroutine[Any, Any, Delivery]:
         """Every record takes this path, so rare cases are handled elsewhere."""
         if value is None and key is None:
             raise AssertionError("a record needs a key or a value")
+        if timestamp_ms is not None and type(timestamp_ms) is not int:
+            timestamp_ms = whole_milliseconds(timestamp_ms)
         pairs = None if headers is None else as_pairs(headers)
         key_bytes, value_bytes = self._serialize(key, value, pairs or []) if self._serializes else (key, value)
         if self._needs_partition if partition is None else (topic, partition) not in self._known:
