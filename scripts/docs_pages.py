@@ -94,13 +94,21 @@ def site_link(link: re.Match[str], path: str) -> str:
     text, to, anchor = link["text"] or "", link["to"], link["anchor"] or ""
     if to.startswith("../../") and path == "README.md":  # of the site that shows the repository
         return f"{text}]({REPOSITORY}/{to.removeprefix('../../')})"
-    target = ((ROOT / path).parent / to).resolve().relative_to(ROOT.resolve())
+    target = target_of(to, path)
     if target.as_posix() not in PAGES and target.parts[0] != "docs":
         return f"{text}]({REPOSITORY}/blob/main/{target.as_posix()}{anchor})"
     if text.endswith(".md"):  # the name of a file says nothing on a site
         text = f"[{title(ROOT / target)}"
     here = Path(page_of(path)).parent
     return f"{text}]({'../' * len(here.parts)}{page_of(target.as_posix())}{anchor})"
+
+
+def target_of(to: str, path: str) -> Path:
+    """What a link of the document at ``path`` leads to, as a path in the repository."""
+    target = ((ROOT / path).parent / to).resolve()
+    if not (target.is_relative_to(ROOT.resolve()) and target.exists()):
+        sys.exit(f"{path} links to {to}, which is not there")
+    return target.relative_to(ROOT.resolve())
 
 
 def title(document: Path) -> str:

@@ -16,7 +16,7 @@ from tests.docs.test_code import DOCUMENTS
 ROOT = Path(__file__).parents[2]
 TEXTS = {
     str(path.relative_to(ROOT)): path.read_text()
-    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"))
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"))
 }
 
 RUN_ELSEWHERE = {

@@ -61,3 +61,12 @@ def test_public_names_are_documented_where_they_are_defined(pages: dict[str, str
     assert "::: aioproducer.producer.producer.KafkaProducer\n" in pages["reference/api/aioproducer.md"]
     assert "::: aioproducer.broker.cluster.EmbeddedCluster\n" in pages["reference/api/aioproducer.broker.md"]
     assert "](aioproducer.sync.md)" in pages["reference/api/index.md"]
+
+
+@pytest.mark.parametrize(
+    "link", ["../../spark.md", "../spark.markdown", "../../aioproducer/spark.py", "../../../setup.py"]
+)
+def test_a_link_that_leads_nowhere_is_refused(link: str) -> None:
+    """Also outside docs/, where the site links to the repository, and mkdocs cannot know what is there."""
+    with pytest.raises(SystemExit, match=re.escape(f"docs/internals/spark.md links to {link}, which is not there")):
+        NAMES["with_site_links"](f"It is [here]({link}).", "docs/internals/spark.md")
