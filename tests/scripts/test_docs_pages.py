@@ -11,6 +11,7 @@ import pytest
 from aioproducer import errors
 
 ROOT = Path(__file__).parents[2]
+CONFIG = (ROOT / "mkdocs.yml").read_text()
 NAMES = runpy.run_path(str(ROOT / "scripts" / "docs_pages.py"))
 
 
@@ -20,7 +21,7 @@ def pages() -> dict[str, str]:
 
 
 def test_the_navigation_has_each_page_once(pages: dict[str, str]) -> None:
-    _, _, nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")
+    _, _, nav = CONFIG.partition("\nnav:\n")
     assert sorted(re.findall(r"[\w/.-]+\.md", nav)) == sorted(pages)
 
 
@@ -70,3 +71,19 @@ def test_a_link_that_leads_nowhere_is_refused(link: str) -> None:
     """Also outside docs/, where the site links to the repository, and mkdocs cannot know what is there."""
     with pytest.raises(SystemExit, match=re.escape(f"docs/internals/spark.md links to {link}, which is not there")):
         NAMES["with_site_links"](f"It is [here]({link}).", "docs/internals/spark.md")
+
+
+def test_the_site_knows_its_address() -> None:
+    """The links of 404.html begin with it, because that page is shown for any path."""
+    owner, name = NAMES["REPOSITORY"].removeprefix("https://github.com/").split("/")
+    assert f"\nsite_url: https://{owner}.github.io/{name}/ " in CONFIG
+    assert f"\nrepo_url: {NAMES['REPOSITORY']}\n" in CONFIG
+
+
+def test_each_version_is_published() -> None:
+    assert re.search(r"^extra:\n(  .*\n)*  version:\n    provider: mike\b", CONFIG, re.MULTILINE)
+    docs, release = ((ROOT / ".github" / "workflows" / f"{name}.yml").read_text() for name in ("docs", "release"))
+    (tags,) = re.findall(r"^    tags: \[.*?\]", release, re.MULTILINE)
+    assert f"\n    branches: [main]\n{tags} " in docs
+    for command in ('publish "${GITHUB_REF_NAME#v}" latest', "publish dev"):
+        assert f" scripts/docs {command}\n" in docs
