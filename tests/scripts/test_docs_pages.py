@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import runpy
 from pathlib import Path
@@ -45,10 +46,27 @@ def test_the_name_of_a_file_becomes_its_title(pages: dict[str, str]) -> None:
 
 def test_each_error_is_listed_with_its_code(pages: dict[str, str]) -> None:
     page = pages["reference/errors.md"]
-    for name, error in vars(errors).items():
+    for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, errors.KafkaError):
-            assert page.count(f"| `{name}` |") == 1
+            assert page.count(f"| `{error.__name__}` |") == 1
     assert "| `MessageSizeTooLargeException` | 10 |" in page or "| `RecordTooLargeException` | 10 |" in page
+
+
+def test_each_error_of_another_module_is_listed_with_that_module(pages: dict[str, str]) -> None:
+    sections = pages["reference/errors.md"].split("\n## ")[1:]
+    for name in NAMES["MODULES"]:
+        for error in NAMES["public_errors"](importlib.import_module(name)):
+            (section,) = (text for text in sections if f"| `{error.__name__}` |" in text)
+            elsewhere = getattr(errors, error.__name__, None) is not error
+            assert (f"\n\nImported from `{name}`.\n" in section) == elsewhere
+
+
+def test_errors_of_spark_are_described_there(pages: dict[str, str]) -> None:
+    """They cannot be imported without PySpark."""
+    sources = "".join(path.read_text() for path in (ROOT / "aioproducer" / "spark").rglob("*.py"))
+    names = re.findall(r"^class (\w+)\(KafkaError\)", sources, re.MULTILINE)
+    assert len(names) > 5
+    assert [name for name in names if f"`{name}`" not in pages["spark.md"]] == []
 
 
 def test_each_command_is_listed_with_its_options(pages: dict[str, str]) -> None:
