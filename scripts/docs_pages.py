@@ -55,6 +55,9 @@ MODULES = (
 """The public modules that have a page of the Python API. Spark's are in docs/spark.md: without PySpark they cannot be
 imported."""
 
+ERRORS = ("aioproducer.errors", "aioproducer.outbox", "aioproducer.schema_registry")
+"""The modules from which errors are imported."""
+
 STYLE = """\
 .md-grid { max-width: 76rem; }
 .md-typeset table:not([class]) { font-size: .64rem; }
@@ -94,7 +97,7 @@ def site_link(link: re.Match[str], path: str) -> str:
     text, to, anchor = link["text"] or "", link["to"], link["anchor"] or ""
     if to.startswith("../../") and path == "README.md":  # of the site that shows the repository
         return f"{text}]({REPOSITORY}/{to.removeprefix('../../')})"
-    target = ((ROOT / path).parent / to).resolve().relative_to(ROOT.resolve())
+    target = target_of(to, path)
     if target.as_posix() not in PAGES and target.parts[0] != "docs":
         return f"{text}]({REPOSITORY}/blob/main/{target.as_posix()}{anchor})"
     if text.endswith(".md"):  # the name of a file says nothing on a site
@@ -103,31 +106,51 @@ def site_link(link: re.Match[str], path: str) -> str:
     return f"{text}]({'../' * len(here.parts)}{page_of(target.as_posix())}{anchor})"
 
 
+def target_of(to: str, path: str) -> Path:
+    """What a link of the document at ``path`` leads to, as a path in the repository."""
+    target = ((ROOT / path).parent / to).resolve()
+    if not (target.is_relative_to(ROOT.resolve()) and target.exists()):
+        sys.exit(f"{path} links to {to}, which is not there")
+    return target.relative_to(ROOT.resolve())
+
+
 def title(document: Path) -> str:
     return document.read_text("utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def errors_page() -> str:
-    families: dict[ModuleType, list[type[errors.KafkaError]]] = {}
-    for error in vars(errors).values():
-        if inspect.isclass(error) and issubclass(error, errors.KafkaError):
-            families.setdefault(sys.modules[error.__module__], []).append(error)
+    families: dict[tuple[str, ModuleType], list[type[errors.KafkaError]]] = {}
+    for room in ERRORS:
+        for error in public_errors(importlib.import_module(room)):
+            families.setdefault((room, sys.modules[error.__module__]), []).append(error)
     lines = [
         "# Errors",
         "",
-        "Every error is a `KafkaError` and is imported from `aioproducer.errors`. Names and codes are Kafka's.",
+        "Every error of the package's own is a `KafkaError`. Import it from `aioproducer.errors`, unless its section",
+        "names another module. Names and codes are Kafka's, if Kafka has the error.",
+        "[Spark](../spark.md#exactly-once) describes the errors of the data source for Spark.",
         "",
         "- *retriable*: the same request may succeed later; the producer retries these itself.",
         "- *abortable*: abort the transaction, then continue.",
         "- *fatal*: this producer cannot be used any more.",
         "",
     ]
-    for module, classes in families.items():
+    for (room, module), classes in families.items():
         title = (module.__doc__ or "").partition("\n")[0].rstrip(".")
-        lines += [f"## {title}", "", "| error | code | kind | meaning | what to do |", "|---|---:|---|---|---|"]
+        lines += [f"## {title}", ""]
+        if room != ERRORS[0]:
+            lines += [f"Imported from `{room}`.", ""]
+        lines += ["| error | code | kind | meaning | what to do |", "|---|---:|---|---|---|"]
         lines += [error_row(error) for error in classes]
         lines.append("")
     return "\n".join(lines)
+
+
+def public_errors(module: ModuleType) -> Iterator[type[errors.KafkaError]]:
+    for name in getattr(module, "__all__", None) or vars(module):
+        value = getattr(module, name)
+        if inspect.isclass(value) and issubclass(value, errors.KafkaError):
+            yield value
 
 
 def error_row(error: type[errors.KafkaError]) -> str:

@@ -77,8 +77,9 @@ question. `enable.metrics.push=false` turns this off.
 
     pip install 'aioproducer[telemetry]'
 
-installs `opentelemetry-proto`, without which nothing is pushed; if a broker wants metrics then, this is logged once.
-The library is an extra because it brings protobuf. With Kafka's tools a subscription to Kafka's metrics is
+installs `opentelemetry-proto` ([Installing](../README.md#installing) says where pip finds `aioproducer`).
+Without this library nothing is pushed; if a broker wants metrics then, this is logged once. The library is an extra
+because it brings protobuf. With Kafka's tools a subscription to Kafka's metrics is
 
     kafka-client-metrics.sh --bootstrap-server localhost:9092 --alter --name producers \\
         --metrics org.apache.kafka.producer. --interval 60000 --match 'client_software_name=aioproducer'

@@ -1,4 +1,4 @@
-"""Errors: a schema registry refuses a request, or cannot be reached.
+"""A schema registry refuses a request, or cannot be reached.
 
 A producer raises these as the cause of the SerializationException of a record: ``error.__cause__``.
 """

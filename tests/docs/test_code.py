@@ -40,7 +40,6 @@ DOCUMENTS = (
     "docs/services.md",
     "docs/threads.md",
     "docs/transactions.md",
-    "docs/tutorial.md",
     "docs/types.md",
     "docs/units.md",
 )
