@@ -12,6 +12,11 @@ Compiled or not, the package has the same metadata; only the wheel's tag tells t
 
 from __future__ import annotations
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036  pip runs this file before it knows which Python the project requires
+    sys.exit(f"aioproducer needs Python 3.11 or newer; this is Python {sys.version.split()[0]}, {sys.executable}")
+
 import ast
 import atexit
 import gc
@@ -19,7 +24,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import sysconfig
 import textwrap
 import tomllib
