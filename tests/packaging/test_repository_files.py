@@ -51,6 +51,14 @@ def test_a_commit_is_checked_by_the_tools_of_the_project() -> None:
     assert required == [*groups["lint"], *groups["imports"]]
 
 
+def test_uv_is_told_which_groups_never_meet() -> None:
+    """Without that, `uv sync` and `uv run` fail: uv finds one version of PySpark for all groups that may meet."""
+    groups = PYPROJECT["dependency-groups"]
+    of_pyspark = [{"group": name} for name, group in groups.items() if any("pyspark[" in str(one) for one in group)]
+    assert PYPROJECT["tool"]["uv"]["conflicts"] == [of_pyspark]
+    assert "uv.lock" in read(".gitignore").splitlines(), "what it resolves is of the day"
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_runs_scripts_that_are_there_with_the_least_rights(workflow: Path) -> None:
     text = workflow.read_text()
