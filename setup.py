@@ -22,6 +22,7 @@ import atexit
 import gc
 import os
 import re
+import runpy
 import shlex
 import shutil
 import sysconfig
@@ -238,15 +239,8 @@ def warn(reason: str) -> None:
 def description() -> str:
     """README.md with absolute links: an index shows it where there is no repository around it."""
     project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
-    version, repository = project["version"], project["urls"]["Repository"]
-
-    def absolute(link: re.Match[str]) -> str:
-        path = link[1]
-        if path.startswith("../../"):  # of the site that shows the repository
-            return f"]({repository}/{path.removeprefix('../../')})"
-        return f"]({repository}/{'raw' if path.endswith('.svg') else 'blob'}/v{version}/{path})"
-
-    return re.sub(r"\]\((?!https?://|#)([^()\s]+)\)", absolute, Path("README.md").read_text("utf-8"))
+    absolute = runpy.run_path("scripts/links.py")["absolute"]
+    return str(absolute(Path("README.md").read_text("utf-8"), project["version"], project["urls"]["Repository"]))
 
 
 def docstrings() -> dict[tuple[str, ...], str]:
