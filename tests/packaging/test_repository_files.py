@@ -70,5 +70,33 @@ def test_a_workflow_runs_scripts_that_are_there_with_the_least_rights(workflow: 
     assert not re.search(r"run:.*\$\{\{ *github\.(event|head_ref|ref_name)", text)
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_runs_what_cannot_change_unseen(workflow: Path) -> None:
+    """A tag or a branch of an action can be moved; what a job installs without a version is of the day."""
+    text = workflow.read_text()
+    used = re.findall(r"uses: (.*)", text)
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
+    for step in re.findall(r"uses: actions/checkout@.*\n(?:        .*\n)*", text):
+        assert "persist-credentials: false" in step, "every later step could read the token"
+    for line in re.findall(r"pip install (.*)", text):
+        assert all(re.fullmatch(r"[\w-]+==[\w.]+", one) for one in line.split()), line
+
+
+def test_an_action_has_one_version() -> None:
+    used = {one for workflow in WORKFLOWS for one in re.findall(r"uses: ([\w-]+/[\w-]+).*@(\w+)", workflow.read_text())}
+    assert len(used) == len({action for action, _ in used})
+
+
+def test_only_the_push_of_a_tag_publishes() -> None:
+    """A run by hand may be of a tag, too."""
+    text = read(".github/workflows/release.yml")
+    jobs = re.split(r"^  (?=[\w-]+:$)", text.partition("\njobs:\n")[2], flags=re.M)[1:]
+    publishing = [job for job in jobs if re.search(r"^ +\S+: write", job, re.M)]
+    assert [job.partition(":")[0] for job in publishing] == ["attest", "publish", "announce"]
+    for job in publishing:
+        assert "\n    if: github.event_name == 'push' && github.ref_type == 'tag'\n" in job
+
+
 def test_there_are_workflows() -> None:
     assert [path.stem for path in WORKFLOWS] == ["codeql", "docs", "release", "tests"]
