@@ -12,14 +12,19 @@ Compiled or not, the package has the same metadata; only the wheel's tag tells t
 
 from __future__ import annotations
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036  pip runs this file before it knows which Python the project requires
+    sys.exit(f"aioproducer needs Python 3.11 or newer; this is Python {sys.version.split()[0]}, {sys.executable}")
+
 import ast
 import atexit
 import gc
 import os
 import re
+import runpy
 import shlex
 import shutil
-import sys
 import sysconfig
 import textwrap
 import tomllib
@@ -235,15 +240,8 @@ def warn(reason: str) -> None:
 def description() -> str:
     """README.md with absolute links: an index shows it where there is no repository around it."""
     project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
-    version, repository = project["version"], project["urls"]["Repository"]
-
-    def absolute(link: re.Match[str]) -> str:
-        path = link[1]
-        if path.startswith("../../"):  # of the site that shows the repository
-            return f"]({repository}/{path.removeprefix('../../')})"
-        return f"]({repository}/{'raw' if path.endswith('.svg') else 'blob'}/v{version}/{path})"
-
-    return re.sub(r"\]\((?!https?://|#)([^()\s]+)\)", absolute, Path("README.md").read_text("utf-8"))
+    absolute = runpy.run_path("scripts/links.py")["absolute"]
+    return str(absolute(Path("README.md").read_text("utf-8"), project["version"], project["urls"]["Repository"]))
 
 
 def docstrings() -> dict[tuple[str, ...], str]:

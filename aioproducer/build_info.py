@@ -26,7 +26,8 @@ def say_if_interpreted() -> None:
         return
     _said = True
     log.info(
-        "aioproducer %s runs interpreted, several times slower than compiled: when it was installed, there was neither "
-        "a wheel for this Python and platform nor a C compiler",
+        "aioproducer %s runs interpreted, several times slower than compiled, because it was not compiled when it was "
+        "installed. Possible reasons: AIOPRODUCER_COMPILE=0; an editable install; the wheel for every platform; no C "
+        "compiler, Python.h or mypy; compiling failed. `pip install -v` of the source says which",
         __version__,
     )

@@ -1,15 +1,18 @@
 """The version of a release is that of CHANGELOG.md's newest heading; pyproject.toml, package and tag must agree.
 
 python scripts/release.py check            is the changelog well formed, and do pyproject.toml and the package agree?
-python scripts/release.py check v0.1.0     and is this what the tag releases?
+python scripts/release.py check v0.1.0     and is this what the tag releases, without a word that it makes untrue?
 python scripts/release.py cut 0.1.0        what is unreleased becomes this version, today
-python scripts/release.py notes v0.1.0     what the changelog says of it
+python scripts/release.py notes v0.1.0     what the changelog says of it, with absolute links
 """
 
 from __future__ import annotations
 
 import re
+import runpy
 import sys
+import tomllib
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +21,12 @@ ROOT = Path(__file__).parent.parent
 UNRELEASED = "Unreleased"
 HEADING = re.compile(r"^## (.*)$", re.MULTILINE)
 RELEASED = re.compile(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})")
+
+UNTRUE = re.compile(
+    r"not on PyPI|once there is a release|version [\d.]+ is being built|nothing has been released".replace(" ", r"\s+"),
+    re.IGNORECASE,
+)
+"""What the documents say before the first release, and no release may say."""
 
 Version = tuple[int, ...]
 
@@ -103,6 +112,18 @@ def check(changelog: Changelog, version: str, tag: str | None = None) -> None:
         raise Wrong(f"CHANGELOG.md has no heading for {version}: python scripts/release.py cut {version}")
 
 
+def check_documents(paths: Iterable[Path]) -> None:
+    """No document says that nothing has been released: cut and the release itself end here if one does."""
+    found = []
+    for path in paths:
+        text = path.read_text("utf-8")
+        for words in UNTRUE.finditer(text):
+            line = text.count("\n", 0, words.start())
+            found.append(f"{path.relative_to(ROOT)}:{line + 1}: {text.splitlines()[line].strip()}")
+    if found:
+        raise Wrong("\n".join(["the release would make these lines untrue; rewrite them first:", *found]))
+
+
 class Source:
     """A file with a line that assigns the version to a name."""
 
@@ -126,8 +147,14 @@ PROJECT = Source(ROOT / "pyproject.toml", "version")
 PACKAGE = Source(ROOT / "aioproducer" / "build_info.py", "__version__")
 
 
+def repository() -> str:
+    """Its address."""
+    return str(tomllib.loads(PROJECT.path.read_text("utf-8"))["project"]["urls"]["Repository"])
+
+
 def main(command: str, *arguments: str) -> None:
     changes = ROOT / "CHANGELOG.md"
+    documents = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
     changelog = Changelog(changes.read_text("utf-8"))
     match command, arguments:
         case "check", ([] | [_]):
@@ -136,13 +163,18 @@ def main(command: str, *arguments: str) -> None:
                 raise Wrong(
                     f"aioproducer/build_info.py has version {PACKAGE.version()}, and pyproject.toml {PROJECT.version()}"
                 )
+            if arguments:
+                check_documents(documents)
         case "cut", [version]:
             cut = changelog.cut(version, date.today())
+            check_documents(documents)
             PROJECT.write(version)
             PACKAGE.write(version)
             changes.write_text(cut, "utf-8")
         case "notes", [tag]:
-            print(changelog.notes(tag.removeprefix("v")))
+            version = tag.removeprefix("v")
+            absolute = runpy.run_path(str(ROOT / "scripts" / "links.py"))["absolute"]
+            print(absolute(changelog.notes(version), version, repository()))
         case _:
             raise Wrong(__doc__ or "")
 

@@ -37,3 +37,5 @@ def test_a_process_logs_once_that_it_runs_interpreted() -> None:
     assert len(lines) == (0 if COMPILED else 1)
     assert all(line.startswith("aioproducer.build_info INFO aioproducer ") for line in lines)
     assert all(" runs interpreted, several times slower than compiled" in line for line in lines)
+    reasons = ("AIOPRODUCER_COMPILE=0", "an editable install", "no C compiler, Python.h or mypy", "compiling failed")
+    assert all(reason in line for line in lines for reason in (*reasons, "`pip install -v`")), "it cannot know which"

@@ -13,6 +13,8 @@ import pytest
 
 import aioproducer
 import aioproducer.outbox
+import aioproducer.schema_registry
+import aioproducer.spark
 import aioproducer.testing
 from aioproducer.sync import KafkaProducer as KafkaProducerOfThreads
 from aioproducer.testing import MockProducer
@@ -38,6 +40,21 @@ def test_every_name_is_there_and_type_checkers_see_the_same(package: object) -> 
     assert set(names) <= set(dir(package))
     with pytest.raises(AttributeError, match="has no attribute 'KafkaConsumer'"):
         package.KafkaConsumer  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "package", [*PACKAGES, aioproducer.schema_registry, aioproducer.spark], ids=lambda package: package.__name__
+)
+def test_an_import_that_fails_says_why(package: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of compiled code does where librt is too old, whatever pip was told to install."""
+    (tmp_path / "broken_home.py").write_text("import sys\nsys._C_API\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(package._HOMES, "Broken", "broken_home")  # type: ignore[attr-defined]
+    name = package.__name__  # type: ignore[attr-defined]
+    reason = f"cannot import 'Broken' from '{name}': module 'sys' has no attribute '_C_API'"
+    with pytest.raises(ImportError, match=reason) as raised:
+        exec(f"from {name} import Broken")
+    assert isinstance(raised.value.__cause__, AttributeError)
 
 
 @pytest.mark.parametrize(

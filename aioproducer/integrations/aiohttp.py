@@ -19,8 +19,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final, Unpack
 
-from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
+try:
+    from aiohttp import web
+    from aiohttp.typedefs import Handler, Middleware
+except ModuleNotFoundError as error:
+    raise ImportError("aioproducer.integrations.aiohttp needs aiohttp: pip install 'aioproducer[aiohttp]'") from error
 
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
 from aioproducer.config_types import ProducerConfigs

@@ -21,10 +21,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from typing import Annotated, Any, Final, Unpack
 
-from fastapi import APIRouter, Depends, FastAPI, WebSocket
-from fastapi.requests import HTTPConnection
-from fastapi.responses import JSONResponse, Response
-from fastapi.websockets import WebSocketState
+try:
+    from fastapi import APIRouter, Depends, FastAPI, WebSocket
+    from fastapi.requests import HTTPConnection
+    from fastapi.responses import JSONResponse, Response
+    from fastapi.websockets import WebSocketState
+except ModuleNotFoundError as error:
+    raise ImportError("aioproducer.integrations.fastapi needs FastAPI: pip install 'aioproducer[fastapi]'") from error
 
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
 from aioproducer.config_types import ProducerConfigs

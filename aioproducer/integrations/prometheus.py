@@ -17,10 +17,15 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
-from prometheus_client import REGISTRY, CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
+try:
+    from prometheus_client import REGISTRY, CollectorRegistry
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+    from prometheus_client.registry import Collector
+    from prometheus_client.utils import floatToGoString
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "aioproducer.integrations.prometheus needs prometheus-client: pip install 'aioproducer[prometheus]'"
+    ) from error
 
 from aioproducer import MetricName, MetricsSnapshot
 from aioproducer.configs.producer_config import ProducerConfig

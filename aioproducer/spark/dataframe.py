@@ -6,7 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import pyarrow as pa
+try:
+    import pyarrow as pa
+    import pyspark  # noqa: F401  with which the sink checks columns
+except ModuleNotFoundError as error:
+    raise ImportError("aioproducer.spark needs PySpark 4.1 or newer: pip install 'aioproducer[spark]'") from error
 
 from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.spark.sink.sink_schema import record_columns

@@ -73,5 +73,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    try:
+        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    except AttributeError as error:  # from ... import would drop it, and say no more than that the name is missing
+        raise ImportError(f"cannot import {name!r} from {__name__!r}: {error}") from error
     return value

@@ -51,6 +51,14 @@ def test_a_commit_is_checked_by_the_tools_of_the_project() -> None:
     assert required == [*groups["lint"], *groups["imports"]]
 
 
+def test_uv_is_told_which_groups_never_meet() -> None:
+    """Without that, `uv sync` and `uv run` fail: uv finds one version of PySpark for all groups that may meet."""
+    groups = PYPROJECT["dependency-groups"]
+    of_pyspark = [{"group": name} for name, group in groups.items() if any("pyspark[" in str(one) for one in group)]
+    assert PYPROJECT["tool"]["uv"]["conflicts"] == [of_pyspark]
+    assert "uv.lock" in read(".gitignore").splitlines(), "what it resolves is of the day"
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_runs_scripts_that_are_there_with_the_least_rights(workflow: Path) -> None:
     text = workflow.read_text()
@@ -60,6 +68,34 @@ def test_a_workflow_runs_scripts_that_are_there_with_the_least_rights(workflow: 
         assert (ROOT / script).is_file(), script
     # A name, a title or a branch is anybody's text: it reaches a shell as a variable only.
     assert not re.search(r"run:.*\$\{\{ *github\.(event|head_ref|ref_name)", text)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_runs_what_cannot_change_unseen(workflow: Path) -> None:
+    """A tag or a branch of an action can be moved; what a job installs without a version is of the day."""
+    text = workflow.read_text()
+    used = re.findall(r"uses: (.*)", text)
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
+    for step in re.findall(r"uses: actions/checkout@.*\n(?:        .*\n)*", text):
+        assert "persist-credentials: false" in step, "every later step could read the token"
+    for line in re.findall(r"pip install (.*)", text):
+        assert all(re.fullmatch(r"[\w-]+==[\w.]+", one) for one in line.split()), line
+
+
+def test_an_action_has_one_version() -> None:
+    used = {one for workflow in WORKFLOWS for one in re.findall(r"uses: ([\w-]+/[\w-]+).*@(\w+)", workflow.read_text())}
+    assert len(used) == len({action for action, _ in used})
+
+
+def test_only_the_push_of_a_tag_publishes() -> None:
+    """A run by hand may be of a tag, too."""
+    text = read(".github/workflows/release.yml")
+    jobs = re.split(r"^  (?=[\w-]+:$)", text.partition("\njobs:\n")[2], flags=re.M)[1:]
+    publishing = [job for job in jobs if re.search(r"^ +\S+: write", job, re.M)]
+    assert [job.partition(":")[0] for job in publishing] == ["attest", "publish", "announce"]
+    for job in publishing:
+        assert "\n    if: github.event_name == 'push' && github.ref_type == 'tag'\n" in job
 
 
 def test_there_are_workflows() -> None:

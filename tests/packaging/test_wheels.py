@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
+import subprocess
 import sys
 import tomllib
 import zipfile
@@ -120,6 +122,18 @@ def test_a_wish_that_does_not_exist_is_an_error(source: Path, tmp_path: Path) ->
     done = run_hook(Hook.WHEEL, source, tmp_path, only=None, MYPYC_OPT_LEVEL="fast")
     assert done.returncode != 0
     assert "MYPYC_OPT_LEVEL=fast: expected 0, 1, 2 or 3" in done.stderr
+
+
+def test_an_older_python_is_refused_in_one_line() -> None:
+    """pip runs setup.py before it knows which Python the project requires."""
+    ast.parse((ROOT / "setup.py").read_text(), feature_version=(3, 10))
+    program = (
+        "import runpy, sys; sys.version_info = (3, 10, 13); sys.modules['tomllib'] = None; runpy.run_path('setup.py')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("aioproducer needs Python 3.11 or newer; this is Python ")
 
 
 def test_a_wheel_has_the_package_alone(pure_wheel: Built) -> None:

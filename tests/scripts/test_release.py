@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "release.py"
+PACKAGE = "aioproducer/build_info.py"
 NAMES = runpy.run_path(str(SCRIPT))
 Changelog, Wrong, check = NAMES["Changelog"], NAMES["Wrong"], NAMES["check"]
 
@@ -91,29 +93,77 @@ def test_a_release_that_cannot_be_cut_is_refused(text: str, version: str, reason
         Changelog(text).cut(version, date(2030, 3, 4))
 
 
-def test_cutting_the_next_release_of_this_project(tmp_path: Path) -> None:
-    for folder in ("scripts", "aioproducer"):
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """What of this project a release reads and writes, in a folder of its own."""
+    for folder in ("scripts", "aioproducer", "docs"):
         (tmp_path / folder).mkdir()
-    package = "aioproducer/build_info.py"
-    for name in ("CHANGELOG.md", "pyproject.toml", "scripts/release.py", package):
+    for name in ("CHANGELOG.md", "README.md", "pyproject.toml", "scripts/release.py", "scripts/links.py", PACKAGE):
         shutil.copy(ROOT / name, tmp_path / name)
-    script = tmp_path / "scripts" / "release.py"
+    return tmp_path
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True)
 
+def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(project / "scripts" / "release.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_what_the_release_makes_untrue_is_refused_with_its_place(project: Path) -> None:
+    (project / "CHANGELOG.md").write_text(f"{HEAD}\n- News.\n")
+    (project / "README.md").write_text(
+        "# A\n\nIt is Not on PyPI yet.\n\n    pip install .  # once there is a release: ...\n"
+    )
+    (project / "docs" / "a.md").write_text("Version 0.1.0 is\nbeing built.\n")
+    places = [
+        "README.md:3: It is Not on PyPI yet.",
+        "README.md:5: pip install .  # once there is a release: ...",
+        "docs/a.md:1: Version 0.1.0 is",
+    ]
+    refused = run(project, "cut", "999.0.0")
+    assert (refused.returncode, refused.stderr.splitlines()[1:]) == (1, places)
+    assert "- News." in Changelog((project / "CHANGELOG.md").read_text()).unreleased, "nothing is cut"
+
+    (project / "README.md").write_text("# A\n")
+    (project / "docs" / "a.md").unlink()
+    assert run(project, "cut", "999.0.0").returncode == 0
+    assert run(project, "check", "v999.0.0").returncode == 0
+    (project / "README.md").write_text("# A\n\nNothing has been released.\n")
+    refused = run(project, "check", "v999.0.0")
+    assert (refused.returncode, refused.stderr.splitlines()[1:]) == (1, ["README.md:3: Nothing has been released."])
+    assert run(project, "check").returncode == 0, "only a release is one"
+
+
+def test_notes_have_absolute_links(project: Path) -> None:
+    text = "- [A](docs/a.md#b), ![a flow](docs/flow.svg), [advisories](../../security), [there](https://there).\n"
+    (project / "CHANGELOG.md").write_text(f"{HEAD}\n## [0.1.0] - 2030-01-02\n\n{text}")
+    repository = tomllib.loads((project / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+    assert run(project, "notes", "v0.1.0").stdout.strip() == (
+        f"- [A]({repository}/blob/v0.1.0/docs/a.md#b), ![a flow]({repository}/raw/v0.1.0/docs/flow.svg), "
+        f"[advisories]({repository}/security), [there](https://there)."
+    )
+
+
+def test_cutting_the_next_release_of_this_project(project: Path) -> None:
     changelog = Changelog((ROOT / "CHANGELOG.md").read_text())
     if not changelog.unreleased:
-        assert "nothing is unreleased" in run("cut", "999.0.0").stderr
+        assert "nothing is unreleased" in run(project, "cut", "999.0.0").stderr
         return
-    assert run("cut", "999.0.0").returncode == 0
-    assert run("check", "v999.0.0").returncode == 0
-    assert run("notes", "v999.0.0").stdout.strip() == changelog.unreleased
-    assert tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["version"] == "999.0.0"
-    assert '__version__ = "999.0.0"' in (tmp_path / package).read_text()
-    assert run("check", "v1.0.0").returncode == 1
-    (tmp_path / package).write_text('__version__ = "1.0.0"\n')
-    assert "build_info.py has version 1.0.0, and pyproject.toml 999.0.0" in run("check").stderr
-    (tmp_path / package).write_text("")
-    assert "has 0 lines such as __version__" in run("check").stderr
-    assert "python scripts/release.py cut" in run("nonsense").stderr
+    rewritten = run(project, "cut", "999.0.0").stderr.splitlines()[1:]
+    for name in ("CHANGELOG.md", "README.md"):
+        lines = (project / name).read_text().splitlines(keepends=True)
+        kept = [line for number, line in enumerate(lines, 1) if f"{name}:{number}: {line.strip()}" not in rewritten]
+        (project / name).write_text("".join(kept))
+    if rewritten:
+        assert run(project, "cut", "999.0.0").returncode == 0
+    assert run(project, "check", "v999.0.0").returncode == 0
+    notes = run(project, "notes", "v999.0.0").stdout.strip()
+    assert re.sub(r"\]\([^)]*\)", "", notes) == re.sub(r"\]\([^)]*\)", "", changelog.unreleased)
+    assert not re.search(r"\]\((?!https://)", notes)
+    assert tomllib.loads((project / "pyproject.toml").read_text())["project"]["version"] == "999.0.0"
+    assert '__version__ = "999.0.0"' in (project / PACKAGE).read_text()
+    assert run(project, "check", "v1.0.0").returncode == 1
+    (project / PACKAGE).write_text('__version__ = "1.0.0"\n')
+    assert "build_info.py has version 1.0.0, and pyproject.toml 999.0.0" in run(project, "check").stderr
+    (project / PACKAGE).write_text("")
+    assert "has 0 lines such as __version__" in run(project, "check").stderr
+    assert "python scripts/release.py cut" in run(project, "nonsense").stderr

@@ -16,6 +16,13 @@ The files:
     conventions.py    names of OpenTelemetry's semantic conventions, and its metrics for producers
 """
 
+try:
+    import opentelemetry.trace  # noqa: F401  of the library that every file here imports
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "aioproducer.integrations.opentelemetry needs opentelemetry-api: pip install 'aioproducer[opentelemetry]'"
+    ) from error
+
 from aioproducer.integrations.opentelemetry.reporter import OpenTelemetryReporter
 from aioproducer.integrations.opentelemetry.tracing import TracingInterceptor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -135,6 +135,10 @@ class Delivery:
 
     def close(self) -> None:
         """For tasks: ends nothing, because a delivery ends with its record."""
+
+    def __reduce__(self) -> NoReturn:
+        """Raises TypeError: a copy would stand for no record."""
+        raise TypeError("a Delivery stands for one record, and can be neither copied nor pickled")
 
     def __repr__(self) -> str:
         result = self._present_result()

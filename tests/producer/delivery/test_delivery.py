@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import logging
+import pickle
 import sys
 import traceback
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -51,6 +54,13 @@ def test_while_nothing_is_known() -> None:
 def test_its_topic_is_shown_in_one_line() -> None:
     assert repr(Delivery(new_result(Loop(), "a\n", 3), 0)) == r"<Delivery a\n-3 pending>"
     assert repr(make_batch(Loop(), topic="a\n", partition=3, records=1)).startswith(r"<ProducerBatch a\n-3 ")
+
+
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_it_can_be_neither_copied_nor_pickled(twin: Callable[[object], object]) -> None:
+    """Compiled or not: else one would make something, and the other raise of a constructor."""
+    with pytest.raises(TypeError, match="a Delivery stands for one record, and can be neither copied nor pickled"):
+        twin(Delivery(new_result(Loop(), "orders", 3), 0))
 
 
 def test_delivered() -> None:
