@@ -39,6 +39,7 @@ def test_it_has_every_argument_of_aiokafkas_with_its_default() -> None:
         (["a:1", "b"], ["a:1", "b:9092"]),
         (("[::1]:1", "[::1]", "::1"), ["[::1]:1", "[::1]:9092", "[::1]:9092"]),
         ("a:", ["a:"]),
+        ("kafka://a:1,SSL://a", ["kafka://a:1", "SSL://a"]),
     ],
 )
 def test_addresses(servers: Any, found: list[str]) -> None:
