@@ -8,7 +8,6 @@ import ssl
 import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import fields
 from itertools import count
 from types import MethodType, TracebackType
 from typing import Any, Final, Self, cast
@@ -34,12 +33,15 @@ from aioproducer.compat.aiokafka.partitions import Partitioner, available, parti
 from aioproducer.compat.aiokafka.structs import RecordMetadata
 from aioproducer.compat.aiokafka.transactions import Transactions
 from aioproducer.configs.client_config import ClientConfig
+from aioproducer.configs.config_def import table
+from aioproducer.configs.providers import PROVIDERS
 from aioproducer.types import Headers
 
 Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
 
 _CLIENTS = count(1)
-_CLIENT_CONFIGS: Final = frozenset(field.name for field in fields(ClientConfig))
+_CLIENT_CONFIGS: Final = tuple(name.replace(".", "_") for name in table(ClientConfig) if name != PROVIDERS)
+"""Those that the producer and the admin client share; references in their values are replaced already."""
 _BACKOFF_MAX_MS: Final = 1000
 
 
@@ -101,7 +103,7 @@ class AIOKafkaProducer:
         self._max_batch_size = max_batch_size
         self._partitioner = None if is_default_partitioner(partitioner) else partitioner
         servers = bootstrap_servers if isinstance(bootstrap_servers, str) else list(bootstrap_servers)
-        self._configs: dict[str, Any] = {
+        configs: dict[str, Any] = {
             "bootstrap_servers": addresses(servers),
             "client_id": client_id or f"aiokafka-producer-{next(_CLIENTS)}",
             "metadata_max_age_ms": metadata_max_age_ms,
@@ -135,7 +137,7 @@ class AIOKafkaProducer:
             ),
             **config,
         }
-        self._producer: KafkaProducer[Any, Any] = KafkaProducer(**self._configs)
+        self._producer: KafkaProducer[Any, Any] = KafkaProducer(**configs)
         self._translation = ErrorTranslation(transactional=self._producer.config.transactional_id is not None)
         self._transactions = Transactions(self._producer, self._translation)
         self.client = Client(self._producer, self._translation, servers)
@@ -185,7 +187,7 @@ class AIOKafkaProducer:
         self._started = True
 
     async def _find_cluster(self) -> None:
-        configs = {name: value for name, value in self._configs.items() if name in _CLIENT_CONFIGS}
+        configs: dict[str, Any] = {name: getattr(self._producer.config, name) for name in _CLIENT_CONFIGS}
         try:
             async with KafkaAdmin(**configs, default_api_timeout_ms=self._producer.config.request_timeout_ms) as admin:
                 self.client.know_cluster((await admin.describe_cluster()).cluster_id)
