@@ -735,8 +735,8 @@ class AdminConfigs(RetryingOptions, total=False):
     """
 
 
-class ReaderOptions(RetryingOptions, total=False):
-    """What a reader may be given: ``PartitionReader(servers, topic, partition, **options)``."""
+class ReaderConfigs(RetryingOptions, total=False):
+    """The configs of a reader: ``PartitionReader(servers, topic, partition, **configs)``."""
 
     fetch_min_bytes: int
     """The broker waits until it has this many bytes to give.

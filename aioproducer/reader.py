@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
-from aioproducer.config_types import ReaderOptions
+from aioproducer.config_types import ReaderConfigs
 from aioproducer.configs.client_config import client_config
 from aioproducer.configs.config_def import INT_MAX, Type, at_least, between, key, one_of
 from aioproducer.configs.unsupported import BY_READERS
@@ -51,7 +51,7 @@ from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch, read_batches
 from aioproducer.types import PartitionInfo, TopicPartition
 
-__all__ = ["PartitionReader", "ReaderConfig", "ReaderOptions", "Record"]
+__all__ = ["PartitionReader", "ReaderConfig", "ReaderConfigs", "Record"]
 
 _LATEST, _EARLIEST = -1, -2
 """Timestamps with a special meaning (``ListOffsetsRequest``)."""
@@ -99,7 +99,7 @@ class PartitionReader(ClientLifecycle[ReaderConfig]):
         topic: str,
         partition: int,
         start: Literal["earliest", "latest"] | int = "earliest",
-        **config: Unpack[ReaderOptions],
+        **config: Unpack[ReaderConfigs],
     ) -> None:
         if not (start in ("earliest", "latest") or (isinstance(start, int) and start >= 0)):
             raise IllegalArgumentException(f"start is {start!r}; it must be 'earliest', 'latest' or an offset")

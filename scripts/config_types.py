@@ -148,9 +148,9 @@ def module() -> str:
                 required,
             ),
             typed_dict(
-                "ReaderOptions",
+                "ReaderConfigs",
                 "RetryingOptions",
-                "What a reader may be given: ``PartitionReader(servers, topic, partition, **options)``.",
+                "The configs of a reader: ``PartitionReader(servers, topic, partition, **configs)``.",
                 more(table(ReaderConfig), retrying),
             ),
             typed_dict(

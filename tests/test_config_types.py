@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer import ProducerInterceptor
 from aioproducer.admin import AdminConfig
-from aioproducer.config_types import AdminConfigs, ProducerConfigs, ReaderOptions, RegistryOptions
+from aioproducer.config_types import AdminConfigs, ProducerConfigs, ReaderConfigs, RegistryOptions
 from aioproducer.configs.config_def import ConfigKey, checked, table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.reader import ReaderConfig
@@ -47,7 +47,7 @@ def keys(config_class: type[Any], *without: str) -> set[str]:
     [
         (ProducerConfigs, keys(ProducerConfig, "key_serializer", "value_serializer")),
         (AdminConfigs, keys(AdminConfig)),
-        (ReaderOptions, keys(ReaderConfig, "bootstrap_servers")),
+        (ReaderConfigs, keys(ReaderConfig, "bootstrap_servers")),
         (RegistryOptions, keys(RegistryConfig, "schema_registry_url")),
     ],
 )
@@ -58,7 +58,7 @@ def test_every_config_is_there(types: type[Any], names: set[str]) -> None:
 def test_bootstrap_servers_is_required_where_kafka_requires_it() -> None:
     required = {"bootstrap_servers"}
     assert [types.__required_keys__ for types in (ProducerConfigs, AdminConfigs)] == [required] * 2
-    assert not ReaderOptions.__required_keys__
+    assert not ReaderConfigs.__required_keys__
 
 
 def values_of(hint: Any, row: ConfigKey) -> list[Any]:
@@ -82,7 +82,7 @@ def values_of(hint: Any, row: ConfigKey) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("types", "config_class"),
-    [(ProducerConfigs, ProducerConfig), (ReaderOptions, ReaderConfig), (RegistryOptions, RegistryConfig)],
+    [(ProducerConfigs, ProducerConfig), (ReaderConfigs, ReaderConfig), (RegistryOptions, RegistryConfig)],
 )
 def test_a_value_of_the_type_is_accepted(types: type[Any], config_class: type[Any]) -> None:
     rows = table(config_class)

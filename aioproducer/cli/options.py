@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from aioproducer.configs.names import is_dotted
 from aioproducer.configs.properties import read_properties
 from aioproducer.errors import ConfigException
 
@@ -36,12 +37,16 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but wa
 
 
 def pairs(texts: Iterable[str] | None, option: str) -> dict[str, str]:
-    """``NAME=VALUE`` texts as a mapping; a text without ``=`` is an error in the command line."""
+    """``NAME=VALUE`` texts as a mapping; a text without ``=`` is an error in the command line.
+
+    The error shows a text only if it looks like a config's name: it may be a password.
+    """
     found = {}
-    for text in texts or ():
+    for number, text in enumerate(texts or (), 1):
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=option)
+            shown = repr(text) if is_dotted(text) else f"number {number} of those given"
+            raise typer.BadParameter(f"{shown} is not NAME=VALUE", param_hint=option)
         found[name.strip()] = value.strip()
     return found
 

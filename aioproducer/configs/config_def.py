@@ -15,6 +15,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from aioproducer.configs.names import NOT_SHOWN, may_show, nearest
 from aioproducer.configs.plugins import named
 from aioproducer.configs.providers import Resolved
 from aioproducer.errors import ConfigException
@@ -142,6 +143,8 @@ _OF_OTHER_CLIENTS = {
 }
 """Names that librdkafka and kafka-python have for security configs; no message may advise removing these."""
 
+_IN_FILES = "; in a .properties file, '=' follows the name, and each line of a value but the last ends with a backslash"
+
 T = TypeVar("T")
 
 _SURROGATE = "[\ud800-\udfff]"  # compiled on first use, as it would be half a millisecond of every import
@@ -208,18 +211,18 @@ def as_text(value: object) -> str:
 
 def unknown(name: str, rows: Mapping[str, ConfigKey], owner: str) -> ConfigException:
     """What to raise for a config that the table does not have."""
-    import difflib
-
-    near = difflib.get_close_matches(name, rows, n=1, cutoff=0.6)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ConfigException(f"unknown {owner} config {name!r}{hint}", name=name)
+    near = nearest(name, rows)
+    hint = f"; did you mean {near!r}?" if near else ""
+    if may_show(name, rows):
+        return ConfigException(f"unknown {owner} config {name!r}{hint}", name=name)
+    return ConfigException(f"unknown {owner} config, {NOT_SHOWN}{hint or _IN_FILES}")
 
 
 def _refused(name: str, rows: Mapping[str, ConfigKey], unsupported: Mapping[str, str], owner: str) -> ConfigException:
     if (ours := _OF_OTHER_CLIENTS.get(name)) in rows:
         return ConfigException(f"unknown {owner} config {name!r}; it is {ours!r} here", name=name)
     for entry, why in unsupported.items():
-        if name == entry or (entry.endswith(".") and name.startswith(entry)):
+        if name == entry or (entry.endswith(".") and name.startswith(entry) and may_show(name, rows)):
             return ConfigException(f"config {name!r} is not supported: {why}; remove it", name=name)
     return unknown(name, rows, owner)
 
@@ -282,5 +285,10 @@ def _converted(row: ConfigKey, raw: object) -> Any:
 
 
 def _printable(row: ConfigKey, raw: object) -> object:
-    """A value as messages may have it."""
-    return Password.HIDDEN if row.type is Type.PASSWORD else raw
+    """A value as messages may have it. Of what may hold a secret only the class is shown: of an object instead of a
+    plugin, such as a token in a list, and of addresses with a user and a password."""
+    if row.type is Type.PASSWORD:
+        return Password.HIDDEN
+    of_plugin = row.type is Type.CLASS and not isinstance(raw, str | int | float | None)
+    of_address = row.type is Type.LIST and "@" in repr(raw)
+    return type(raw) if of_plugin or of_address else raw

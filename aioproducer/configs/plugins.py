@@ -6,6 +6,7 @@ same classes here, so a ``.properties`` file works as it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -31,21 +32,49 @@ JAVA_CLASSES: Final[Mapping[str, str]] = {
 }
 """Kafka's class → the import path of ours."""
 
+_GIVE = "give an object, a class, an import path 'package.module.Name', or the name of a class of Kafka's own"
+_TOKEN_PROVIDER = ".token.provider"
+_PATH = r"[A-Za-z_]\w{0,39}([.:][A-Za-z_]\w{0,39})+"
+
 
 def named(name: str, *, config: str) -> Any:
-    """What the import path or Kafka's class name means; ConfigException if there is nothing with that name."""
+    """What the import path or Kafka's class name means; ConfigException if there is nothing with that name.
+
+    The error shows the text only if it is an import path: somebody may have given a token instead.
+    """
     import pkgutil  # its 1 ms is for those who name a class
 
     path = JAVA_CLASSES.get(name, name)
     try:
         return pkgutil.resolve_name(path)
     except Exception as error:  # the module is the user's, and may raise anything when it is imported
+        failure = error
+    if _may_show(name, config):
         raise ConfigException(
-            f"config {config!r} is {name!r}, which cannot be imported ({type(error).__name__}: {error}): give an "
-            "object, a class, an import path 'package.module.Name', or the name of a class of Kafka's own",
+            f"config {config!r} is {name!r}, which cannot be imported ({type(failure).__name__}: {failure}): {_GIVE}",
             name=config,
             value=name,
-        ) from error
+        ) from failure
+    raise ConfigException(
+        f"config {config!r} is a text that cannot be imported, and is not shown because it may be a secret: {_GIVE}",
+        name=config,
+    )
+
+
+def _may_show(name: str, config: str) -> bool:
+    """Whether it is an import path. A token may look like one, so of token providers the package must be there."""
+    if re.fullmatch(_PATH, name) is None:
+        return False
+    return not config.endswith(_TOKEN_PROVIDER) or _is_there(name.replace(":", ".").partition(".")[0])
+
+
+def _is_there(package: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # a module without a specification, such as __main__
+        return True
 
 
 def made(plugin: Any, *, config: str) -> Any:

@@ -11,37 +11,50 @@ from aioproducer.errors import ConfigException
 # Compiled on first use: most producers read no properties.
 _LINE_END: Final = r"\r\n|[\r\n]"
 _BLANKS: Final = " \t\f"
-_ENTRY: Final = r"(?s)((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)"
+_ENTRY: Final = r"(?s)((?:[^\\=: \t\f]|\\.)*)([ \t\f]*[=:]?[ \t\f]*)(.*)"
 _ESCAPE: Final = r"(?s)\\(u[0-9a-fA-F]{4}|.)"
 _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """The entries of a ``.properties`` text, without blanks around values. The last entry of a name counts."""
+    """The entries of a ``.properties`` text, without blanks around values. The last entry of a name counts.
+
+    Raises :class:`ConfigException` for a line without a separator, which Java takes for a name with an empty value: it
+    may be a line of a key, or a password. The error shows no text.
+    """
     entries = {}
-    for line in _logical_lines(text):
+    for number, line in _logical_lines(text):
         entry = re.fullmatch(_ENTRY, line)
         assert entry is not None, "every line is an entry"
-        entries[_unescaped(entry[1])] = _unescaped(entry[2]).strip()
+        name, separator, value = entry.groups()
+        if not separator.strip(_BLANKS) and not value:
+            raise ConfigException(
+                f"not a .properties text: line {number} has no '='. Each line of a value but the last ends with a "
+                "backslash, and an empty value is written as NAME="
+            )
+        entries[_unescaped(name)] = _unescaped(value).strip()
     return entries
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Joins what backslashes continue; leaves out empty lines and comments."""
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Joins what backslashes continue; leaves out empty lines and comments. With the number of the first line."""
     begun: str | None = None
-    for line in re.split(_LINE_END, text):
+    first = 0
+    for number, line in enumerate(re.split(_LINE_END, text), 1):
         rest = line.lstrip(_BLANKS)
         if begun is None and rest.startswith(("#", "!")):
             continue
+        if begun is None:
+            first = number
         begun = (begun or "") + rest
         if (len(rest) - len(rest.rstrip("\\"))) % 2:
             begun = begun[:-1]
             continue
         if begun:
-            yield begun
+            yield first, begun
         begun = None
     if begun:
-        yield begun
+        yield first, begun
 
 
 def _unescaped(text: str) -> str:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from aioproducer.configs.names import NOT_SHOWN, is_dotted
 from aioproducer.configs.plugins import made, named
 from aioproducer.configs.properties import read_properties
 from aioproducer.errors import ConfigException
@@ -228,12 +229,19 @@ def _only(params: Mapping[str, object], name: str) -> str | None:
     """The parameter of this name; ValueError for any other one."""
     for other, value in params.items():
         if other != name:
-            raise ValueError(f"there is no parameter {other}")
+            shown = f"parameter {other}" if _may_show(other) else f"parameter {NOT_SHOWN}"
+            raise ValueError(f"there is no {shown}")
         if not isinstance(value, str):
             raise ValueError(f"{name} must be a str")
     given = params.get(name)
     return given if isinstance(given, str) else None
 
 
+def _may_show(name: str) -> bool:
+    return is_dotted(name) or re.fullmatch("[a-z]{1,24}", name) is not None
+
+
 def _refused(config: str, why: str) -> ConfigException:
-    return ConfigException(f"config {config!r}: {why}", name=config)
+    if _may_show(config):
+        return ConfigException(f"config {config!r}: {why}", name=config)
+    return ConfigException(f"a config, {NOT_SHOWN}: {why}")

@@ -8,7 +8,7 @@ from aioproducer.errors.kafka_error import KafkaError
 class ConfigException(KafkaError, ValueError):
     """A config is unknown, impossible, contradicts another one, or names something that is not supported.
 
-    ``name`` and ``value`` tell which; a value that may be a secret is never in the message.
+    ``name`` and ``value`` tell which. What may be a secret is in neither of them, nor in the message.
     """
 
     def __init__(self, message: str, *, name: str | None = None, value: object = None) -> None:

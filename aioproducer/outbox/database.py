@@ -132,8 +132,12 @@ async def connected(connect: Connect) -> AsyncIterator[Any]:
     if isinstance(connect, str):
         try:
             connection = await asyncpg.connect(connect, command_timeout=COMMAND_TIMEOUT)
-        except (ValueError, asyncpg.ClientConfigurationError) as error:
-            raise ConfigException(f"the address of the database is wrong: {error}") from None
+        except (ValueError, asyncpg.ClientConfigurationError):  # its message may have a part of the password
+            raise ConfigException(
+                "the address of the database is wrong, and is not shown because it may have a password: give "
+                "postgresql://user:password@host:port/database, and write characters such as / # ? @ % in the password "
+                "as %2F %23 %3F %40 %25"
+            ) from None
     else:
         connection = await connect()
     try:

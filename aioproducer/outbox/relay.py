@@ -20,6 +20,7 @@ from aioproducer.errors import (
     KafkaError,
 )
 from aioproducer.metrics import MetricsSnapshot
+from aioproducer.net.addresses import parse_addresses
 from aioproducer.outbox.database import Connect, Database, connected, database_errors, refusals
 from aioproducer.outbox.errors import OutboxException, OutboxSchemaException
 from aioproducer.outbox.outbox import Outbox
@@ -104,6 +105,7 @@ class OutboxRelay:
         )
         self._producer_configs = _producer_configs(name, config)
         self._config = producer_config(self._producer_configs)
+        parse_addresses(self._config.bootstrap_servers)
         self.outbox = Outbox() if outbox is None else outbox
         self._database = database
         self._begin = check_begin(begin)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from aioproducer.configs.names import NOT_SHOWN, may_show
 from aioproducer.errors import IllegalArgumentException
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,8 @@ def check_known(options: Mapping[str, str], known: Iterable[str], what: str) -> 
         if given.lower() in names or given.lower().startswith(PREFIX):
             continue
         there = f"it has {', '.join(sorted(known))} and {PREFIX}*"
-        raise IllegalArgumentException(f'the {what} has no option "{given}"; {hint(given, names.values(), there)}')
+        shown = f'option "{given}"' if may_show(given, names) else f"option {NOT_SHOWN}"
+        raise IllegalArgumentException(f"the {what} has no {shown}; {hint(given, names.values(), there)}")
 
 
 def hint(given: str, names: Iterable[str], otherwise: str) -> str:

@@ -14,10 +14,13 @@ def test_pairs() -> None:
     assert pairs(None, "-X") == {}
 
 
-@pytest.mark.parametrize("text", ["a", "=1", ""])
-def test_no_pair(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match="is not NAME=VALUE"):
-        pairs([text], "-X")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("linger.ms", "'linger.ms'"), ("planted", "number 2 of those given"), ("=planted", "number 2"), ("", "number 2")],
+)
+def test_no_pair(text: str, shown: str) -> None:
+    with pytest.raises(typer.BadParameter, match=f"^{shown}.* is not NAME=VALUE$"):
+        pairs(["a=1", text], "-X")
 
 
 def test_options_override_the_environment_and_files(tmp_path: Path) -> None:
@@ -32,7 +35,8 @@ def test_options_override_the_environment_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"a=\\u00zz", r"not a \.properties text"), (b"a=\xff", "byte 2 is not UTF-8")]
+    ("content", "message"),
+    [(b"a=\\u00zz", r"not a \.properties text"), (b"a=1\nb", "line 2 has no '='"), (b"a=\xff", "byte 2 is not UTF-8")],
 )
 def test_a_file_that_holds_no_properties(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "bad.properties"

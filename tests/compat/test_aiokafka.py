@@ -116,6 +116,7 @@ async def test_with_tls_and_a_password(tmp_path: Path) -> None:
         who["bootstrap_servers"] = cluster.bootstrap_servers
         async with AIOKafkaProducer(sasl_plain_password=PASSWORD, **who) as producer:
             await producer.send_and_wait("t", b"value")
+            assert PASSWORD not in repr(vars(producer))
         assert [record.value for record in cluster.log("t").records()] == [b"value"]
         stranger = AIOKafkaProducer(sasl_plain_password="guessed", **who)
         with pytest.raises(errors.KafkaConnectionError, match="alice"):

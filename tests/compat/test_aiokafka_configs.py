@@ -41,6 +41,7 @@ def test_it_has_every_argument_of_aiokafkas_with_its_default() -> None:
         ("a:", ["a:"]),
         ("a:1, ,", ["a:1"]),
         (["", "a:1", " "], ["a:1"]),
+        ("kafka://a:1,SSL://a", ["kafka://a:1", "SSL://a"]),
     ],
 )
 def test_addresses(servers: Any, found: list[str]) -> None:

@@ -15,6 +15,7 @@ from aioproducer.configs.config_def import (
     LONG_MAX,
     NON_EMPTY,
     Type,
+    Valid,
     at_least,
     between,
     key,
@@ -36,6 +37,7 @@ class Example:
     some_share: float = key(Type.DOUBLE, 0.5, between(0, 1), "From 0 to 1.")
     some_word: str = key(Type.STRING, "one", one_of("one", "two"), "A word.")
     some_class: Any = key(Type.CLASS, None, ANY, "A class, or an object of one.")
+    some_provider: Any = key(Type.CLASS, None, Valid("callable", callable), "Something to call.")
     some_classes: tuple[Any, ...] = key(Type.CLASSES, (), ANY, "Several.")
     some_secret: Password | None = key(Type.PASSWORD, None, ANY, "Secret.")
 
@@ -157,6 +159,32 @@ def test_a_class_that_cannot_be_imported_is_named() -> None:
 def test_the_error_of_a_typo_names_the_nearest_config() -> None:
     assert str(refusal(smal_number=5)) == "unknown example config 'smal.number'; did you mean 'small.number'?"
     assert str(refusal(quite_different=5)) == "unknown example config 'quite.different'"
+
+
+def test_a_name_that_may_be_a_secret_is_not_shown() -> None:
+    for name, hint in (
+        ("small.number=PLANTED", "; did you mean 'small.number'?"),
+        ("SMALL_NUMBER", "; did you mean 'small.number'?"),
+        ("MIGHPLANTED", "; in a .properties file, '=' follows the name, and each line of a value but the last ends"),
+        ("far.away.PLANTED", "; in a .properties file"),
+    ):
+        error = refusal(**{name: 5})
+        assert str(error).startswith("unknown example config, whose name is not shown, because it does not look like")
+        assert hint in str(error)
+        assert error.name is None
+        assert "PLANTED" not in str(error)
+
+
+def test_of_what_may_hold_a_secret_only_the_class_is_shown() -> None:
+    for name, value, shown in (
+        ("some_provider", ["PLANTED"], list),
+        ("some_provider", ("PLANTED",), tuple),
+        ("servers", {"user:PLANTED@host:1"}, set),
+        ("servers", b"user:PLANTED@host:1", bytes),
+    ):
+        error = refusal(**{name: value})
+        assert error.value is shown
+        assert f" is {shown!r}; it must be " in str(error)
 
 
 def test_an_unsupported_config_is_refused_by_name_or_prefix() -> None:

@@ -35,7 +35,6 @@ def test_every_serializer_that_needs_no_argument_has_its_java_name() -> None:
     [
         ("com.acme.JsonSerializer", "ModuleNotFoundError"),
         ("aioproducer.serializers.NoSuchSerializer", "AttributeError"),
-        ("not a path", "ValueError"),
         ("org.apache.kafka.common.serialization.NoSuchSerializer", "ModuleNotFoundError"),
     ],
 )
@@ -43,6 +42,40 @@ def test_a_path_that_leads_nowhere_says_so(path: str, why: str) -> None:
     with pytest.raises(ConfigException, match=rf"config 'key.serializer' is '{path}', .* \({why}: ") as raised:
         named(path, config="key.serializer")
     assert (raised.value.name, raised.value.value) == ("key.serializer", path)
+
+
+TOKENS = [
+    "eyJhbGciOiJub25lIn0.cGxhbnRlZA.sig",
+    "eyJh.PLANTED.c2ln",
+    "s.PLANTED",
+    "PLANTED",
+    "x-PLANTED",
+    "a" * 41 + ".b",
+]
+
+
+@pytest.mark.parametrize("config", ["sasl.oauth.token.provider", "bearer.auth.token.provider"])
+@pytest.mark.parametrize("text", [*TOKENS, "acme.PLANTED"])
+def test_a_token_instead_of_its_provider_is_never_shown(text: str, config: str) -> None:
+    with pytest.raises(ConfigException, match=f"config '{config}' is a text that cannot be imported") as raised:
+        named(text, config=config)
+    error = raised.value
+    assert (error.name, error.value, error.__cause__, error.__context__) == (config, None, None, None)
+    assert text not in str(error)
+
+
+def test_a_provider_with_a_typo_is_shown() -> None:
+    with pytest.raises(ConfigException, match=r"is 'aioproducer\.nosuch:Provider', which cannot be imported"):
+        named("aioproducer.nosuch:Provider", config="sasl.oauth.token.provider")
+    with pytest.raises(ConfigException, match=r"is '__main__\.Provider', which cannot be imported"):
+        named("__main__.Provider", config="sasl.oauth.token.provider")
+
+
+@pytest.mark.parametrize("text", ["not a path", "-----BEGIN PRIVATE KEY-----\nPLANTED", "PLANTED"])
+def test_a_text_that_is_no_import_path_is_not_shown(text: str) -> None:
+    with pytest.raises(ConfigException, match=r"is a text that cannot be imported") as raised:
+        named(text, config="ssl.engine.factory.class")
+    assert text not in str(raised.value)
 
 
 def test_a_module_that_raises_when_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

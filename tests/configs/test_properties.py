@@ -17,7 +17,7 @@ acks:all\x20
 bootstrap.servers=a:1,\\
     b:2
 key\\ with\\ spaces value
-empty
+empty=
 unicode=\\u00e9
 """
     assert read_properties(text) == {
@@ -66,6 +66,23 @@ def test_lines_and_escapes(text: str, entries: dict[str, str]) -> None:
 def test_a_text_that_is_no_properties_is_refused(text: str) -> None:
     with pytest.raises(ConfigException, match=r"not a \.properties text"):
         read_properties(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("planted", 1),
+        ("a=b\n  planted  ", 2),
+        ("# c\r\n\r\na=b\\\r\n c\r\nplanted\\\r\n planted", 5),
+        ("sasl.plain.password=\nplanted", 2),
+        ("sasl.plain.password\\=planted", 1),
+        ("ssl.keystore.key=-----BEGIN PRIVATE KEY-----\nplanted+/planted\n-----END PRIVATE KEY-----", 2),
+    ],
+)
+def test_a_line_without_a_separator_is_named_by_its_number_only(text: str, line: int) -> None:
+    with pytest.raises(ConfigException, match=rf"line {line} has no '='\. .* backslash, .* NAME=$") as raised:
+        read_properties(text)
+    assert "planted" not in f"{raised.value} {vars(raised.value)}"
 
 
 BLANK = "\\ "

@@ -125,6 +125,14 @@ class TestParameters:
             ({"config.providers.env.class": "x"}, "'config.providers.env.class': config.providers has no such"),
             ({"config.providers": "env", "config.providers.env.x": "y"}, "'config.providers.env.x'"),
             ({"config.providers": "env", "config.providers.env.param.x": "y"}, "there is no parameter x"),
+            (
+                {"config.providers": "env", "config.providers.env.param.x=y": "y"},
+                "there is no parameter whose name is not",
+            ),
+            (
+                {"config.providers": "env", "config.providers.env.x=y": "y"},
+                "^a config, whose name is not shown, .*has no",
+            ),
             ({"config.providers": "env", "config.providers.env.param.allowlist.pattern": "("}, "param'"),
             ({"config.providers": "v", "config.providers.v.class": "no.such.Class"}, "cannot be imported"),
             ({"config.providers": "v", "config.providers.v.class": object}, "its objects need a method get"),

@@ -603,17 +603,28 @@ async def test_a_connection_of_the_users_own(dsn: str, database: Any, cluster: E
         ({"poll_interval": 0}, "poll_interval is 0; it must be more than 0 seconds"),
         ({"transactional_id": "mine"}, "transactional.id cannot be given to a relay: it is the name of the relay"),
         ({"value_serializer": str.encode}, "value.serializer cannot be given to a relay"),
-        ({"nosuch": 1}, "nosuch"),
+        ({"no_such": 1}, "no.such"),
+        ({"bootstrap_servers": "user:planted@localhost:9092"}, "an address with an @, which is not shown"),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises((IllegalArgumentException, ConfigException), match=words):
-        OutboxRelay("postgresql://localhost/x", bootstrap_servers="localhost:9092", **arguments)
+        OutboxRelay("postgresql://localhost/x", **{"bootstrap_servers": "localhost:9092", **arguments})
 
 
-async def test_a_wrong_address_of_the_database() -> None:
-    with pytest.raises(ConfigException, match="the address of the database is wrong"):
-        await OutboxRelay("mysql://localhost/x", bootstrap_servers="localhost:9092").run()
+@pytest.mark.parametrize(
+    "address",
+    [
+        "mysql://localhost/x",
+        "postgresql://u:PLANTED#x@h/x",
+        "postgresql://u:PLANTED/x@h/x",
+        "postgresql://u:x?PLANTED@h",
+    ],
+)
+async def test_a_wrong_address_of_the_database_is_not_shown(address: str) -> None:
+    with pytest.raises(ConfigException, match="the address of the database is wrong, and is not shown") as raised:
+        await OutboxRelay(address, bootstrap_servers="localhost:9092").run()
+    assert "PLANTED" not in str(raised.value)
 
 
 async def test_too_many_open_transactions_for_a_marker_are_waited_for(

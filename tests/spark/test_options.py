@@ -28,8 +28,10 @@ def test_unknown_options_are_named_with_what_may_be_meant() -> None:
     check_known({**SERVERS, "TOPIC": "t", "checkpointlocation": "x", "queryname": "y"}, ["topic"], "sink")
     with pytest.raises(IllegalArgumentException, match='the sink has no option "topics"; did you mean "topic"'):
         check_known({"topics": "t"}, ["topic", "writeId"], "sink")
-    with pytest.raises(IllegalArgumentException, match=r'no option "zzz"; it has topic, writeId and kafka\.\*'):
-        check_known({"zzz": "t"}, ["topic", "writeId"], "sink")
+    with pytest.raises(IllegalArgumentException, match=r'no option "z\.z"; it has topic, writeId and kafka\.\*'):
+        check_known({"z.z": "t"}, ["topic", "writeId"], "sink")
+    with pytest.raises(IllegalArgumentException, match=r"no option whose name is not shown, .*; it has topic, writeId"):
+        check_known({"mighageam": "t"}, ["topic", "writeId"], "sink")
 
 
 def test_texts() -> None:

@@ -37,7 +37,7 @@ from aioproducer.integrations.aiohttp import get_producer as get_producer_of
 from aioproducer.integrations.aiohttp import kafka_context
 from aioproducer.integrations.fastapi import Producer, add_error_handlers, get_producer, health_router, kafka_lifespan
 from aioproducer.metrics_topic import MetricsTopicReporter
-from aioproducer.reader import PartitionReader, ReaderOptions
+from aioproducer.reader import PartitionReader, ReaderConfigs
 from aioproducer.schema_registry import (
     AvroSerializer,
     JsonSchemaSerializer,
@@ -262,7 +262,7 @@ def threads() -> None:
 
 
 async def other_clients() -> None:
-    options: ReaderOptions = {
+    options: ReaderConfigs = {
         "isolation_level": "read_committed",
         "default_api_timeout_ms": 5000,
         "fetch_max_wait_ms": 100,

@@ -69,7 +69,7 @@ def addresses(servers: str | Iterable[str]) -> list[str]:
 
 
 def _with_port(server: str) -> str:
-    if server.count(":") == 1 or "]:" in server:
+    if server.count(":") == 1 or "]:" in server or "://" in server:
         return server
     return f"[{server}]:{DEFAULT_PORT}" if ":" in server and not server.startswith("[") else f"{server}:{DEFAULT_PORT}"
 

@@ -8,7 +8,6 @@ import ssl
 import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import fields
 from itertools import count
 from types import MethodType, TracebackType
 from typing import Any, Final, Self, cast
@@ -37,13 +36,16 @@ from aioproducer.compat.aiokafka.partitions import Partitioner, available, parti
 from aioproducer.compat.aiokafka.structs import RecordMetadata
 from aioproducer.compat.aiokafka.transactions import Transactions
 from aioproducer.configs.client_config import ClientConfig
+from aioproducer.configs.config_def import table
+from aioproducer.configs.providers import PROVIDERS
 from aioproducer.errors import ConfigException
 from aioproducer.types import Headers
 
 Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
 
 _CLIENTS = count(1)
-_CLIENT_CONFIGS: Final = frozenset(field.name for field in fields(ClientConfig))
+_CLIENT_CONFIGS: Final = tuple(name.replace(".", "_") for name in table(ClientConfig) if name != PROVIDERS)
+"""Those that the producer and the admin client share; references in their values are replaced already."""
 _BACKOFF_MAX_MS: Final = 1000
 
 
@@ -114,7 +116,7 @@ class AIOKafkaProducer:
             retry_backoff_ms=retry_backoff_ms,
             connections_max_idle_ms=-1 if connections_max_idle_ms is None else connections_max_idle_ms,
         )
-        self._configs: dict[str, Any] = {
+        configs: dict[str, Any] = {
             "bootstrap_servers": addresses(servers),
             "client_id": client_id or f"aiokafka-producer-{next(_CLIENTS)}",
             "compression_type": compression_type or "none",
@@ -144,7 +146,7 @@ class AIOKafkaProducer:
             **config,
         }
         try:
-            self._producer: KafkaProducer[Any, Any] = KafkaProducer(**self._configs)
+            self._producer: KafkaProducer[Any, Any] = KafkaProducer(**configs)
         except ConfigException as error:
             raise refused(error) from error.__cause__
         self._translation = ErrorTranslation(transactional=self._producer.config.transactional_id is not None)
@@ -197,7 +199,7 @@ class AIOKafkaProducer:
         self._started = True
 
     async def _find_cluster(self) -> None:
-        configs = {name: value for name, value in self._configs.items() if name in _CLIENT_CONFIGS}
+        configs: dict[str, Any] = {name: getattr(self._producer.config, name) for name in _CLIENT_CONFIGS}
         try:
             async with KafkaAdmin(**configs, default_api_timeout_ms=self._producer.config.request_timeout_ms) as admin:
                 self.client.know_cluster((await admin.describe_cluster()).cluster_id)

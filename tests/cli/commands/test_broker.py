@@ -298,6 +298,7 @@ def test_an_address_that_is_not_ours(run: Run) -> None:
     [
         ("num.partition=1", "unknown broker config 'num.partition'; did you mean 'num.partitions'?"),
         ("num.partitions=x", "'x'"),
+        ("MIGHAgEA=x", "unknown broker config, whose name is not shown"),
     ],
 )
 def test_wrong_configs(run: Run, config: str, message: str) -> None:

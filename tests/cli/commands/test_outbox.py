@@ -28,7 +28,7 @@ def test_the_schema(run: Run) -> None:
         (["--database", "postgresql://127.0.0.1/x", "--name", ""], 2, "name is empty"),
         (["--database", "postgresql://127.0.0.1/x", "--begin", "never"], 2, "'never' is not one of"),
         (["--database", "postgresql://127.0.0.1/x", "-X", "transactional.id=x"], 2, "it is the name of the relay"),
-        (["--database", "postgresql://127.0.0.1/x", "-X", "nosuch=x"], 2, "nosuch"),
+        (["--database", "postgresql://127.0.0.1/x", "-X", "no.such=x"], 2, "no.such"),
         (["--database", "mysql://127.0.0.1/x"], 2, "the address of the database is wrong"),
     ],
 )

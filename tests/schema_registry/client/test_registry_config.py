@@ -90,6 +90,8 @@ def test_a_user_in_the_url() -> None:
         ),
         ({"bearer.auth.logical.cluster": "lsrc-1"}, "bearer.auth.logical.cluster", "without a bearer token"),
         ({"bearer.auth.token.provider": 5}, "bearer.auth.token.provider", ""),
+        ({"bearer.auth.token.provider": "eyJh.planted.sig"}, "bearer.auth.token.provider", "is not shown"),
+        ({"bearer.auth.token.provider": ["planted"]}, "bearer.auth.token.provider", "<class 'list'>"),
         ({"max.retries": -1}, "max.retries", "at least 0"),
         ({"http.read.timeout.ms": 0}, "http.read.timeout.ms", "at least 1"),
         ({"url": URL}, "url", "it is 'schema.registry.url' here"),
