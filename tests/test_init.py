@@ -91,7 +91,7 @@ def test_the_producer_brings_nothing_large_that_it_does_not_need_yet() -> None:
     done = ran(program + "print(*({*sys.modules} - before))")
     brought = set(done.stdout.split())
     assert "aioproducer.producer.producer" in brought, done.stderr
-    late = {"aioproducer.producer.assembly", "datetime", "google_crc32c", "json", "pkgutil"}
+    late = {"aioproducer.producer.assembly", "datetime", "fastcrc", "json", "pkgutil"}
     assert not brought & late
 
 

@@ -285,8 +285,8 @@ class KafkaClient:
         else:
             self.changes.announce()
         if link.state is LinkState.BACKOFF and link.node_id >= 0:
-            # If it was lost, and not just idle, it may have moved, or its partitions have other leaders now. If a broker
-            # has ended the last connection, only another attempt shows whether any can be reached.
+            # If it was lost, and not just idle, it may have moved, or its partitions have other leaders now. If a
+            # broker has ended the last connection, only another attempt shows whether any can be reached.
             last = not self._connected and not link.resting
             if last or link.last_error is not None:
                 self.request_update()

@@ -153,7 +153,7 @@ def test_it_costs_nothing_where_it_is_not_used(run: Run) -> None:
 import sys
 def test():
     print(sorted(name for name in sys.modules if name.startswith("aioproducer")))
-    print(sorted(name for name in sys.modules if name in ("asyncio", "typer", "google_crc32c")))
+    print(sorted(name for name in sys.modules if name in ("asyncio", "typer", "fastcrc")))
 """,
         "-s",
         "-p",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from google_crc32c import value as crc32c
+from fastcrc.crc32 import iscsi as crc32c
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -42,10 +42,7 @@ class ContentDigest:
             yield batch
 
     def update(self, batch: RecordBatch) -> None:
-        """A row costs about 0.4 µs for each column, and 1 µs for each 1.2 KB.
-
-        Where google_crc32c has no C code, as in a zip file, CRC-32C takes about 0.2 ms for each KB instead.
-        """
+        """A row costs about 0.4 µs for each column, and 1 µs for each 1.2 KB."""
         import pyarrow.compute as pc
 
         if not batch.num_rows:

@@ -9,7 +9,6 @@ import subprocess
 import sysconfig
 import tarfile
 import venv
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,8 @@ from tests.spark.quick_start import QUICK_START
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(900)]
 
 ROOT = Path(aioproducer.__file__).parents[1]
+BROUGHT = ("fastcrc", "librt", "mypy")
+"""How the names of the packages begin that aioproducer requires."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def foreign_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("pyspark")
     directory = tmp_path_factory.mktemp("packages")
     for found in Path(sysconfig.get_path("purelib")).iterdir():
-        if "aioproducer" not in found.name and not found.name.startswith(("mypy", "__editable__")):
+        if "aioproducer" not in found.name and not found.name.startswith((*BROUGHT, "__editable__")):
             (directory / found.name).symlink_to(found)
     return directory
 
@@ -64,15 +65,15 @@ def clean(environment: Path) -> dict[str, str]:
 
 
 def copy_of_the_package(place: Path) -> None:
-    """Without compiled modules, which Python cannot load from a zip file."""
+    """With what it requires, compiled if it is."""
     place.mkdir(exist_ok=True)
-    shutil.copytree(
-        ROOT / "aioproducer", place / "aioproducer", ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyd")
-    )
-    shutil.copy(ROOT / "pyspark_aioproducer.py", place)
-    import mypy_extensions
-
-    shutil.copy(mypy_extensions.__file__, place)
+    ours = [ROOT / "aioproducer", ROOT / "pyspark_aioproducer.py", *ROOT.glob("aioproducer__mypyc.*")]
+    packages = Path(sysconfig.get_path("purelib")).iterdir()
+    for found in [*ours, *(package for package in packages if package.name.startswith(BROUGHT))]:
+        if found.is_dir():
+            shutil.copytree(found, place / found.name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(found, place)
 
 
 def submit(master: str, servers: str, directory: Path, environment: dict[str, str], *options: str) -> Any:
@@ -109,15 +110,18 @@ def test_an_environment_in_an_archive(master: str, foreign_packages: Path, envir
         assert task["package"].startswith(task["prefix"])
 
 
-def test_the_package_as_a_zip_file(master: str, environment: Path, tmp_path: Path) -> None:
+def test_the_package_in_an_archive(master: str, environment: Path, tmp_path: Path) -> None:
+    """It is also beside the driver, so that one relative path is right for all."""
     copy_of_the_package(tmp_path / "packages")
-    with zipfile.ZipFile(tmp_path / "packages.zip", "w") as packed:
-        for file in (tmp_path / "packages").rglob("*"):
-            packed.write(file, file.relative_to(tmp_path / "packages"))
+    shutil.make_archive(str(tmp_path / "packages"), "zip", tmp_path / "packages")
     python = str(environment / "bin" / "python")
     variables = {**clean(environment), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    options = ["--archives", "packages.zip#packages", "--conf", "spark.executorEnv.PYTHONPATH=packages"]
     with ThreadedCluster(topics={"t": 2}) as cluster:
-        report = submit(master, cluster.bootstrap_servers, tmp_path, variables, "--py-files", "packages.zip")
+        report = submit(master, cluster.bootstrap_servers, tmp_path, {**variables, "PYTHONPATH": "packages"}, *options)
     assert report["right"]
-    assert report["tasks"]
-    assert all("packages.zip" in task["package"] for task in report["tasks"])
+    assert report["tasks"], "executors have run some"
+    for task in report["tasks"]:
+        assert task["prefix"] == str(environment)
+        assert task["package"].endswith("/packages/aioproducer/__init__.py")
+        assert not task["package"].startswith(str(tmp_path)), "each executor has unpacked its own"

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from array import array
 from functools import cache
-from typing import cast
 
-import google_crc32c
+from fastcrc.crc32 import iscsi as crc32c
 
 from aioproducer.broker.storage.files import Files
 
@@ -44,18 +43,14 @@ class FileChecksums:
             self._read_on()
         start = block * _BLOCK
         rest = self._files.read(self._path, start, end - start) if start < end else b""
-        return _extended(self._before[block], rest)
+        return crc32c(rest, self._before[block])
 
     def _read_on(self) -> None:
         """Adds the checksums before the next blocks. Those beyond the end of the file are not asked for."""
         start = (len(self._before) - 1) * _BLOCK
         data = self._files.read(self._path, start, _CHUNK)
         for at in range(0, _CHUNK, _BLOCK):
-            self._before.append(_extended(self._before[-1], data[at : at + _BLOCK]))
-
-
-def _extended(checksum: int, data: bytes) -> int:
-    return cast(int, google_crc32c.extend(checksum, data))
+            self._before.append(crc32c(data[at : at + _BLOCK], self._before[-1]))
 
 
 def _times_x_8(checksum: int, count: int) -> int:
