@@ -27,7 +27,7 @@ elif arguments[:3] == ["-m", "pip", "wheel"]:
     tempfile.mkdtemp()
     out = os.open(f"{root}/building", os.O_WRONLY)
     os.write(out, b"building\\n")
-    subprocess.run([sys.executable, "-c", "import time; time.sleep(1000)"], pass_fds=[out])
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(50)"], pass_fds=[out])
 """
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and bash")
@@ -54,6 +54,12 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def handle(*, interruptible: bool) -> None:
+    """Sets what the script inherits: a shell cannot trap what is ignored, as SIGHUP is below nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL if interruptible else signal.SIG_IGN)
+
+
 def start(project: Path, *, interruptible: bool = True) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHON"}
     return subprocess.Popen(
@@ -62,7 +68,7 @@ def start(project: Path, *, interruptible: bool = True) -> subprocess.Popen[str]
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL if interruptible else signal.SIG_IGN),
+        preexec_fn=lambda: handle(interruptible=interruptible),
     )
 
 
