@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, SupportsInt, final
 
-from aioproducer.compat.aiokafka import errors
 from aioproducer.types import Headers
 
 Serializer = Callable[[Any], Any] | None
@@ -75,7 +74,9 @@ class BatchBuilder:
         elif type(timestamp) is not int:
             timestamp = whole_milliseconds(timestamp)
         if timestamp < 0:
-            raise errors.IllegalArgumentError(f"the timestamp is {timestamp}; it must be from 0 on, or None")
+            from aioproducer.compat.aiokafka.errors import IllegalArgumentError
+
+            raise IllegalArgumentError(f"the timestamp is {timestamp}; it must be from 0 on, or None")
         pairs = _checked(headers) if headers else None
         count = len(self.records)
         if count == 0:
