@@ -1,6 +1,7 @@
 """Names of configs as errors show them: where a name should be, there may be a line of a key, or a password.
 
-That happens if a value in a ``.properties`` file goes on in the next line without a backslash, or if ``=`` is escaped.
+This happens when a value in a ``.properties`` file continues in the next line without a backslash, or when its ``=`` is
+escaped.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _OF_OTHER_CLIENTS: Final = frozenset({"brokers", "debug", "logger", "loop", "top
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that may be meant, whatever its case; None if no one is like it."""
+    """The known name that is most like it, ignoring case; None if none is."""
     import difflib
 
     by_lower = {one.lower(): one for one in known}

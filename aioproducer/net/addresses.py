@@ -25,8 +25,8 @@ class Address(NamedTuple):
 def parse_addresses(servers: Iterable[str]) -> list[Address]:
     """``host:port``, ``[v6]:port`` or ``PLAINTEXT://host:port``; ConfigException names one that is none of these.
 
-    As in Kafka, what is before ``://`` means nothing, such as the name of a listener. ``kafka://`` is refused: whoever
-    writes such a URL expects it to mean something. An address with a user and a password is never shown.
+    As in Kafka, the text before ``://``, such as a listener's name, has no effect. ``kafka://`` is refused: its writer
+    expects the URL to have one. An address with a user and a password is never shown.
     """
     servers = list(servers)
     if any("@" in server for server in servers):  # a password with a comma is in several of them

@@ -50,6 +50,15 @@ def check_log(cluster: ScriptedCluster, partitions: int) -> None:
         assert numbers == list(range(partition, RECORDS, partitions))
 
 
+async def deliver_all(cluster: ScriptedCluster, partitions: int, **config: Any) -> None:
+    """Sends all records and checks their deliveries and the log."""
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+        deliveries = await send_all(producer, partitions)
+        await producer.flush()
+    assert all(delivery.exception() is None for delivery in deliveries)
+    check_log(cluster, partitions)
+
+
 @pytest.mark.parametrize(
     "config", [{}, {"enable_idempotence": False}, {"compression_type": "gzip"}, {"batch_size": 100_000}]
 )
@@ -60,11 +69,7 @@ async def test_every_record_is_delivered(world: World, partitions: int, most: in
         cluster.create_topic("t", partitions)
         cluster.broker.always(ApiKey.PRODUCE, takes_up_to(most))
         config = {"delivery_timeout_ms": 60_000, **config}
-        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
-            deliveries = await send_all(producer, partitions)
-            await producer.flush()
-        assert all(delivery.exception() is None for delivery in deliveries)
-        check_log(cluster, partitions)
+        await deliver_all(cluster, partitions, **config)
 
 
 @virtual
@@ -89,11 +94,7 @@ async def test_they_are_delivered_although_the_leader_may_not_tell_what_it_has(w
         cluster.create_topic("t", 1)
         cluster.broker.always(ApiKey.PRODUCE, takes_up_to(60_000))
         cluster.broker.always(ApiKey.DESCRIBE_PRODUCERS, edited(unauthorized))
-        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
-            deliveries = await send_all(producer, 1)
-            await producer.flush()
-        assert all(delivery.exception() is None for delivery in deliveries)
-        check_log(cluster, 1)
+        await deliver_all(cluster, 1)
 
 
 @pytest.mark.parametrize("may_tell", [True, False])
@@ -104,11 +105,7 @@ async def test_a_batch_that_was_appended_before_each_end_is_not_appended_again(w
         cluster.broker.script(ApiKey.PRODUCE, takes_up_to(60_000), *[drop(appended=True)] * 6)
         if not may_tell:
             cluster.broker.always(ApiKey.DESCRIBE_PRODUCERS, edited(unauthorized))
-        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
-            deliveries = await send_all(producer, 1)
-            await producer.flush()
-        assert all(delivery.exception() is None for delivery in deliveries)
-        check_log(cluster, 1)
+        await deliver_all(cluster, 1)
 
 
 @virtual
