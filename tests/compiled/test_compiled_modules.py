@@ -41,6 +41,50 @@ def test_nothing_is_taken_from_a_package_that_mypy_does_not_read(module: str) ->
     assert not taken & set(of_setup("UNFOLLOWED"))
 
 
+@pytest.mark.parametrize("module", compiled_files())
+def test_names_imported_in_a_function_are_those_their_module_defines(module: str) -> None:
+    """mypyc takes a name that its module makes while it runs for a variable of the function, which has no value."""
+    missing = [
+        f"{node.module}.{alias.name}"
+        for node in imports_in_functions(ast.parse((CHECKOUT / module).read_text()))
+        if (node.module or "").startswith("aioproducer")
+        for alias in node.names
+        if alias.name not in defined_names(node.module or "")
+    ]
+    assert not missing, f"{module} imports {missing} in a function: import what makes them, at the top"
+
+
+def imports_in_functions(tree: ast.Module) -> Iterator[ast.ImportFrom]:
+    for outer in ast.walk(tree):
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (node for node in ast.walk(outer) if isinstance(node, ast.ImportFrom))
+
+
+def defined_names(module: str) -> set[str]:
+    """The names that stand in a module, and the modules of a package."""
+    path = CHECKOUT.joinpath(*module.split("."))
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    names = {inner.stem for inner in path.iterdir()} if path.is_dir() else set()
+    for node in ast.parse(source.read_text()).body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+            case ast.ImportFrom(names=aliases) | ast.Import(names=aliases):
+                names.update(alias.asname or alias.name for alias in aliases)
+            case ast.Assign(targets=targets):
+                names.update(target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+    return names
+
+
+def test_a_name_that_its_module_makes_while_it_runs_is_found() -> None:
+    code = "def f():\n    from aioproducer.compat.aiokafka.errors import IllegalArgumentError, translated\n"
+    [node] = imports_in_functions(ast.parse(code))
+    found = [alias.name for alias in node.names if alias.name in defined_names(node.module or "")]
+    assert found == ["translated"]
+
+
 def test_an_await_is_found() -> None:
     code = """
 async def f():

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, SupportsInt, final
 
+from aioproducer.compat.aiokafka.errors import illegal_argument
 from aioproducer.types import Headers
 
 Serializer = Callable[[Any], Any] | None
@@ -74,9 +75,7 @@ class BatchBuilder:
         elif type(timestamp) is not int:
             timestamp = whole_milliseconds(timestamp)
         if timestamp < 0:
-            from aioproducer.compat.aiokafka.errors import IllegalArgumentError
-
-            raise IllegalArgumentError(f"the timestamp is {timestamp}; it must be from 0 on, or None")
+            raise illegal_argument(f"the timestamp is {timestamp}; it must be from 0 on, or None")
         pairs = _checked(headers) if headers else None
         count = len(self.records)
         if count == 0:

@@ -168,6 +168,11 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_TREE})
 
 
+def illegal_argument(message: str) -> Exception:
+    """An IllegalArgumentError, for compiled modules: there is no class of this name that their compiler could see."""
+    return _TREE["IllegalArgumentError"](message)
+
+
 def translated(error: OwnError, *, late: str = "") -> Exception:
     """aiokafka's error for one of ours, to be raised from it.
 
