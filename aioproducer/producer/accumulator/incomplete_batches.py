@@ -32,13 +32,15 @@ class _Entry:
 class IncompleteBatches:
     """Kafka's class of this name: a doubly linked list, and each batch's node in it."""
 
-    __slots__ = ("_entries", "_newest", "oldest")
+    __slots__ = ("_entries", "_newest", "oldest", "topics")
 
     def __init__(self) -> None:
         self._entries: dict[ProducerBatch, _Entry] = {}
         self._newest: ProducerBatch | None = None
         self.oldest: ProducerBatch | None = None
         """The oldest batch; None if there is none."""
+        self.topics: dict[str, int] = {}
+        """How many of the batches are each topic's; topics without one are not in it."""
 
     def add(self, batch: ProducerBatch, queue: PartitionQueue) -> None:
         """A new batch, the newest."""
@@ -49,6 +51,12 @@ class IncompleteBatches:
         entry = self._entries.pop(batch, None)
         if entry is None:
             return
+        topic = entry.queue.topic
+        left = self.topics[topic] - 1
+        if left:
+            self.topics[topic] = left
+        else:
+            del self.topics[topic]
         older, newer = entry.older, entry.newer
         if older is None:
             self.oldest = newer
@@ -77,6 +85,7 @@ class IncompleteBatches:
     def _insert(self, batch: ProducerBatch, queue: PartitionQueue, older: ProducerBatch | None) -> None:
         """Inserts behind ``older``; at the front if that is None."""
         entry = self._entries[batch] = _Entry(queue)
+        self.topics[queue.topic] = self.topics.get(queue.topic, 0) + 1
         entry.older = older
         if older is None:
             newer = self.oldest

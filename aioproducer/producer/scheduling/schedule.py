@@ -11,6 +11,7 @@ from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.scheduling.deadlines import DeadlineHeap
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import ReadySet
+from aioproducer.producer.scheduling.wait_history import NOTHING, note_wait
 
 MOST_DUE: Final = 500
 """The most partitions whose back-off, or whose linger, ends in one pass: that takes well below half a millisecond."""
@@ -99,7 +100,10 @@ class Schedule:
         if when > now:
             self._retries.push(when, queue)
             self._wake_at(when)
-        self.ready.add(queue)
+        if queue.batches or queue.due:
+            self.ready.add(queue)
+        elif queue.open is None:
+            note_wait(queue, now, NOTHING)
 
     def flush_begun(self, now: float) -> None:
         self._flushing += 1

@@ -17,7 +17,7 @@ from aioproducer.producer.diagnosis.value_history import ValueHistory
 READY: Final = Reason.READY
 SLOW_LINE: Final = Reason.SLOW_LINE
 _LINGER: Final = Reason.LINGER
-_NOTHING: Final = Reason.NOTHING
+NOTHING: Final = Reason.NOTHING
 
 FORGOTTEN = "waiting, too long ago to tell for what"
 
@@ -84,8 +84,8 @@ def _weightier(node: Reason, queue: Reason) -> Reason:
 
 def note_wait(queue: PartitionQueue, now: float, reason: Reason) -> None:
     """Sets what the head of the queue waits for from now on; READY if nothing."""
-    if reason is _LINGER or reason is _NOTHING:
-        if reason is _NOTHING and queue.in_flight == 0:
+    if reason is _LINGER or reason is NOTHING:
+        if reason is NOTHING and queue.in_flight == 0:
             queue.history = None  # no batch is left to need it
         return
     if queue.history is None:

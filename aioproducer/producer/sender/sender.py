@@ -125,7 +125,7 @@ class Sender:
 
     def topics_in_use(self) -> set[str]:
         """Topics with records that have not ended: metadata must keep them, however long that takes."""
-        return {queue.topic for queue in self._completer.incomplete.queues()} | set(self._lot.metadata)
+        return {*self._completer.incomplete.topics, *self._lot.metadata}
 
     async def flush(self) -> None:
         """Returns when everything accepted so far has ended, including parts of split batches; nothing lingers

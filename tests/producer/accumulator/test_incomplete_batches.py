@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from tests.producer.simulations.standing_loop import Loop, make_batch
 
-QUEUES = [PartitionQueue("t", partition, None) for partition in range(3)]
+QUEUES = [PartitionQueue(topic, partition, None) for topic, partition in (("t", 0), ("t", 1), ("u", 0))]
 
 
 class IncompleteMachine(RuleBasedStateMachine):
@@ -73,6 +74,7 @@ class IncompleteMachine(RuleBasedStateMachine):
         assert bool(self.batches) == bool(self.expected)
         assert self.batches.oldest is (self.expected[0][0] if self.expected else None)
         assert all(self.batches.queue_of(batch) is queue for batch, queue in self.expected)
+        assert self.batches.topics == Counter(queue.topic for _, queue in self.expected)
         assert self.batches.queues() == list(dict.fromkeys(queue for _, queue in self.expected))
 
 

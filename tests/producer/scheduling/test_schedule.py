@@ -11,6 +11,7 @@ from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.diagnosis.value_history import ValueHistory
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import why_waiting
 from aioproducer.producer.scheduling.schedule import Schedule
@@ -128,6 +129,27 @@ def test_a_partition_behind_a_retried_batch_is_ready_at_once() -> None:
     scene.schedule.again(scene.queue, 10.0, now=10.0)
     assert scene.ready(10.0)
     assert scene.times == []
+
+
+def test_a_partition_without_batches_is_not_ready() -> None:
+    """Else the drain would look at thousands of them, one after another, behind the last that has something to send."""
+    scene = Scene()
+    scene.queue.history = ValueHistory((1, Reason.READY))
+    scene.queue.in_flight = 1
+    scene.schedule.again(scene.queue, 10.0, now=10.0)
+    assert not scene.ready(10.0)
+    assert scene.queue.history is not None
+    scene.queue.in_flight = 0
+    scene.schedule.again(scene.queue, 10.0, now=10.0)
+    assert not scene.ready(10.0)
+    assert scene.queue.history is None, "no batch is left to need it"
+
+
+def test_a_partition_whose_batch_lingers_is_not_ready() -> None:
+    scene = Scene()
+    scene.open()
+    scene.schedule.again(scene.queue, 0.0, now=0.0)
+    assert list(scene.schedule.ready.of(1)) == []
 
 
 def test_nothing_lingers_while_somebody_flushes() -> None:

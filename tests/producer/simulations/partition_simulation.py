@@ -308,9 +308,11 @@ class PartitionSimulation(Accumulation):
     def may_forget_producers(self) -> bool:
         """Whether the broker, having forgotten, would not append again what it has, nor what was given up long ago.
 
-        That no producer can prevent.
+        That no producer can prevent. Nor does a broker forget a producer while an answer is on its way: that takes at
+        most request.timeout.ms, much less than producer.id.expiration.ms.
         """
-        return not self.zombies and not self.wire and not any(map(self.in_log, self.completer.incomplete))
+        under_way = self.wire or self.answers or self.zombies
+        return not under_way and not any(map(self.in_log, self.completer.incomplete))
 
     def values_of(self, batch: ProducerBatch) -> tuple[bytes, ...]:
         """The records of a batch; of a part not sent itself, those it has of the batch that was; else none."""
