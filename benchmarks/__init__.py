@@ -5,7 +5,7 @@
 A command is wired in ``__main__.py`` and has a file of its name; where that file lies says what the command measures:
 
 comparison/    producers of several clients: speed, CPU, memory, latency   (no command), curves, lines, report
-record_costs/  what a part of the producer costs a record                  encode, schemas, observability
+record_costs/  what a part of the producer, or the broker, costs a record  encode, schemas, observability, broker-costs
 pipelining/    linger.ms, pipeline=auto and requests in flight             linger, pipeline, window, in-flight
 stress/        very much at once, little memory, brokers that are gone     scale, threads, stalls, memory, imports,
                                                                            back-pressure, outage

@@ -11,7 +11,7 @@ from benchmarks.comparison.commands import compare_main, curves_main, lines_main
 from benchmarks.fleet import fleet
 from benchmarks.outbox import outbox
 from benchmarks.pipelining import in_flight, linger, pipeline, window
-from benchmarks.record_costs import encode, observability, schemas
+from benchmarks.record_costs import broker_costs, encode, observability, schemas
 from benchmarks.services import services, units
 from benchmarks.spark import audit, spark
 from benchmarks.stress import back_pressure, imports, memory, outage, scale, stalls, threads
@@ -21,6 +21,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "audit": audit.main,
     "back-pressure": back_pressure.main,
     "broker": broker.main,
+    "broker-costs": broker_costs.main,
     "connections": connections.main,
     "curves": curves_main,
     "encode": encode.main,

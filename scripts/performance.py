@@ -11,6 +11,7 @@ python -m benchmarks spark --json benchmarks/measured/spark.json
 python -m benchmarks audit --json benchmarks/measured/audit.json
 python -m benchmarks services --parts speed,instructions,trouble --json benchmarks/measured/services.json
 python -m benchmarks broker --json benchmarks/measured/broker.json
+python -m benchmarks broker-costs --json benchmarks/measured/broker-costs.json
 python -m benchmarks connections --json benchmarks/measured/connections.json
 python -m benchmarks attacks --json benchmarks/measured/attacks.json
 python -m benchmarks units --json benchmarks/measured/units.json
@@ -50,12 +51,13 @@ from benchmarks.comparison.figures import FIGURES, Figure
 from benchmarks.comparison.lines import Lines
 from benchmarks.comparison.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
 from benchmarks.fleet import fleet
+from benchmarks.fleet.budget import Broker, Budget, Client
 from benchmarks.harness import results
 from benchmarks.harness.command import Plotted
 from benchmarks.harness.environment import Environment
 from benchmarks.outbox import outbox
 from benchmarks.pipelining import in_flight, linger, pipeline, window
-from benchmarks.record_costs import encode, observability, schemas
+from benchmarks.record_costs import broker_costs, encode, observability, schemas
 from benchmarks.services import services, units
 from benchmarks.spark import audit, spark
 from benchmarks.stress import back_pressure, imports, memory, outage, scale, stalls, threads
@@ -245,6 +247,7 @@ ALONE: Mapping[str, type[Alone]] = {
     "audit": audit.Report,
     "back-pressure": back_pressure.Report,
     "broker": broker.Report,
+    "broker-costs": broker_costs.Report,
     "connections": connections.Report,
     "encode": encode.Report,
     "fleet": fleet.Report,
@@ -272,6 +275,25 @@ SECTIONS = {"broker": "embedded", "memory": "held", "stalls": "storms"}
 """Of the files whose names are those of sections of the comparison."""
 VIRTUAL = ("pipeline", "pipeline-partitions")
 PLOTTED = ("pipeline", "window")
+
+
+def median_of(report: Report, work: str, client: str, figure: str) -> float:
+    """ValueError if it was not measured."""
+    for case in report.cases:
+        if case.work.name == work and (spread := case.spread(client, FIGURES[figure])) is not None:
+            return spread.median
+    raise ValueError(f"benchmarks/measured/comparison.json has no {figure} of {client} in {work}")
+
+
+def fleet_budget(comparison: Report, costs: broker_costs.Report, simulated: fleet.Report) -> Budget:
+    broker = Broker(costs.request, costs.batch, costs.record)
+    client = Client(
+        single=median_of(comparison, "single", "aioproducer", "cpu"),
+        full=median_of(comparison, "stream-100", "aioproducer", "cpu"),
+        most=median_of(comparison, "stream-100", "aioproducer", "speed"),
+        mib=median_of(comparison, "single", "aioproducer", "rss"),
+    )
+    return Budget(broker, client, simulated)
 
 
 class Measured(NamedTuple):
@@ -306,12 +328,22 @@ class Measured(NamedTuple):
             "works": lambda: works(comparison),
             "curves": lambda: curves(self.along),
             "lines": lambda: lines(self.far),
+            "fleet-requests": lambda: self.budget().requests(),
+            "fleet-connections": lambda: self.budget().connections(),
+            "fleet-metadata": lambda: self.budget().metadata(),
+            "fleet-services": lambda: self.budget().services(),
+            "fleet-limits": lambda: self.budget().limits(),
             "trouble": cast(services.Report, self.alone["services"]).trouble,
             **{
                 SECTIONS.get(name, name): partial(alone, found, virtual=name in VIRTUAL)
                 for name, found in self.alone.items()
             },
         }
+
+    def budget(self) -> Budget:
+        """What a fleet needs."""
+        costs = cast(broker_costs.Report, self.alone["broker-costs"])
+        return fleet_budget(self.comparison, costs, cast(fleet.Report, self.alone["fleet"]))
 
     def written(self, text: str) -> str:
         """``text`` with these figures in the places of those that it has."""

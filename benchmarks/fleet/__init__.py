@@ -10,4 +10,5 @@ cluster_map.py        who leads which partition
 metered_loop.py       virtual time that goes on by the producer's CPU time
 metered_transport.py  the border between producer and network
 cpu_meter.py          whose CPU time it is
+budget.py             what ten thousand services need, computed
 """

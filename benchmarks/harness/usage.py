@@ -30,6 +30,18 @@ def cpu_seconds_of(pid: int, *, ended_children: bool = False) -> float | None:
     return sum(map(int, after[11 : 15 if ended_children else 13])) / os.sysconf("SC_CLK_TCK")
 
 
+def cpu_seconds_of_threads(pid: int, name: str) -> float:
+    """The same of the threads whose names begin so, on Linux; RuntimeError if there is none."""
+    nanoseconds = [
+        int((thread / "schedstat").read_text().split()[0])
+        for thread in Path(f"/proc/{pid}/task").glob("*")
+        if (thread / "comm").read_text().startswith(name)
+    ]
+    if not nanoseconds:
+        raise RuntimeError(f"process {pid} has no thread {name}…")
+    return sum(nanoseconds) / 1e9
+
+
 def processes_of(pid: int) -> list[int]:
     """The process and all that it has started, and they in turn."""
     found, left = [], [pid]

@@ -37,6 +37,7 @@ from benchmarks.works.works import WORKS
 from tests.benchmarks.comparison.reports import some_lines
 from tests.benchmarks.environments import ENVIRONMENT
 from tests.benchmarks.fleet.points import point
+from tests.benchmarks.record_costs.broker_cost_reports import costs_report
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,6 +88,7 @@ def those_of_records() -> dict[str, Any]:
     runs = [schemas.Run(schemas.AVRO, way, 1, us) for way, us in ((schemas.LIBRARY, 1.5), (schemas.OURS, 1.75))]
     watched = [observability.Run(way, 1, 700.0 + 10 * number) for number, way in enumerate(observability.WAYS)]
     return {
+        "broker-costs": costs_report(),
         "encode": encode.Report(ENVIRONMENT, 16384, 1, [encode.Run("a table, 100 B", 1, 50.0, 110.0)]),
         "observability": observability.Report(ENVIRONMENT, 1000, watched, [1.5]),
         "schemas": schemas.Report(ENVIRONMENT, 1000, 1, runs),
@@ -222,6 +224,7 @@ def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleT
     assert "| a table, 100 B | 50 | 20.0 | 2,200 |" in made["encode"]()
     assert "#### one partition" in made["lines"]()
     assert "| 50 ms | 40.0 | 10.0 | 120 |" in made["lines"]()
+    assert "| 1 batch of 1 record | 80 | 80 | 1.00 |" in made["broker-costs"]()
     assert "| Avro, a dict | 1.50 | 1.75 (+0.25) |  |" in made["schemas"]()
     assert "| 1 task | none | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 | 9,000, 0.10, 7.00 |" in made["linger"]()
     assert f"| {next(iter(SINKS))} | 500 | 1.00 | 1.00 | 1000.00 |" in made["spark"]()
@@ -231,6 +234,24 @@ def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleT
     assert "| `expiry` | 700 | partitions whose batches expire at once | 1.0 | 2.0 | 3.0 |" in made["storms"]()
     assert "| `from aioproducer import KafkaProducer` | 50 ms | 10.0 MiB | 400 |" in made["imports"]()
     assert "10 brokers, 1,000 of 10,000 partitions in use, 100 records a second." in made["fleet"]()[7]
+
+
+def test_what_a_fleet_needs_is_computed_from_what_was_measured(script: ModuleType) -> None:
+    def case(work: str, cpu: float) -> Case:
+        return Case(WORKS[work], [Done("aioproducer", 1, Measurement(1_000_000, 0.5, cpu, 40 << 20))])
+
+    made = measured(script)
+    made = made._replace(
+        comparison=dataclasses.replace(a_report(), cases=[case("single", 70.0), case("stream-100", 0.5)])
+    )
+    assert made.budget().client == (70.0, 0.5, 2_000_000.0, 40.0)
+    assert made.budget().broker == pytest.approx((60.0, 20.0, 0.1))
+    assert any("| 100,000 | 100,000 | 9 |" in line for line in made.sections()["fleet-requests"]())
+
+
+def test_a_fleet_needs_both_works(script: ModuleType) -> None:
+    with pytest.raises(ValueError, match=r"comparison\.json has no cpu of aioproducer in single"):
+        measured(script).budget()
 
 
 def test_sections_of_the_embedded_broker_are_made_from_its_figures(script: ModuleType) -> None:
