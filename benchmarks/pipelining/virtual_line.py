@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.simulation.listening import listen_on_network
-from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
@@ -36,7 +36,10 @@ def over_virtual_line(
     """What ``run`` answers, given the bootstrap servers of an embedded broker that far away, with ``TOPIC`` in it."""
 
     async def with_broker() -> T:
-        async with EmbeddedCluster(listen=listen_on_network) as cluster:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedLoop)
+        clock = SimulatedClock(loop, lambda: 0.0)  # else a busy machine would give the broker's long work more turns
+        async with EmbeddedCluster(listen=listen_on_network, clock=clock) as cluster:
             cluster.create_topic(TOPIC, partitions, configs={"producer.state.batches.to.retain": max(window, 5)})
             return await run(cluster.bootstrap_servers)
 
