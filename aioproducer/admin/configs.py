@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Self
 
+from aioproducer.errors import IllegalArgumentException
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsResourceResult
 from aioproducer.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 
@@ -54,9 +55,17 @@ class ConfigResource(NamedTuple):
 
 
 def by_node(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    """The resources by the node that answers for them; None: any node does."""
+    """The resources by the node that answers for them; None: any node does.
+
+    Raises IllegalArgumentException for a resource whose type is no number.
+    """
     nodes: dict[int | None, list[ConfigResource]] = {}
     for resource in resources:
+        if not isinstance(resource.type, int):
+            raise IllegalArgumentException(
+                f"the type of {resource.name!r} is {resource.type!r}; it must be Kafka's number for the kind of "
+                "resource: use ConfigResource.topic, broker, all_brokers or client_metrics"
+            )
         nodes.setdefault(resource.node_id, []).append(resource)
     return nodes
 
@@ -135,7 +144,14 @@ def entry(config: DescribeConfigsResourceResult) -> ConfigEntry:
 
 
 def alteration(resource: ConfigResource, changes: Mapping[str, ConfigChange]) -> AlterConfigsResource:
-    """A resource with its changes, for a request."""
+    """A resource with its changes, for a request. Raises IllegalArgumentException for a value that is no text."""
+    for name, change in changes.items():
+        value = change.value if isinstance(change, Append | Subtract) else change
+        if value is not None and not isinstance(value, str):  # which is not shown, as it may be secret
+            raise IllegalArgumentException(
+                f"config {name!r} of {resource} is of type {type(value).__name__}; it must be a text, also for a "
+                "number, or None to reset it"
+            )
     return AlterConfigsResource(
         resource.type, resource.name, [_alterable(name, change) for name, change in changes.items()]
     )

@@ -250,6 +250,13 @@ def _converted(row: ConfigKey, raw: object) -> Any:
             low, high = _LIMITS[row.type]
             if number is not None and low <= number <= high:
                 return number
+            if number is not None and row.valid.test(number):  # the limit is the type's
+                limits = [row.valid.text or f"at least {low}", f"at most {high}"]
+                raise ConfigException(
+                    f"config {row.name!r} is {number}; it must be of type {row.type.value}, {' and '.join(limits)}",
+                    name=row.name,
+                    value=number,
+                )
         case Type.DOUBLE:
             if isinstance(text, int | float) and not isinstance(text, bool):
                 return float(text)

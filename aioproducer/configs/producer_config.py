@@ -284,11 +284,18 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     """The user's configs, checked one by one and against each other (``ProducerConfig.postProcess…`` in Kafka)."""
     config = client_config(ProducerConfig, given, owner="producer", unsupported=BY_PRODUCERS)
     explicit = {name.replace(".", "_") for name in given}
-    if config.batch_size > config.buffer_memory:
+    size, memory = config.batch_size, config.buffer_memory
+    if size > memory and "batch_size" in explicit:
         raise ConfigException(
-            f"batch.size is {config.batch_size}; not even one batch fits into buffer.memory={config.buffer_memory}",
+            f"batch.size is {size}; it must be at most buffer.memory={memory}: lower this, or raise that",
             name="batch.size",
-            value=config.batch_size,
+            value=size,
+        )
+    if size > memory:
+        raise ConfigException(
+            f"buffer.memory is {memory}; it must be at least batch.size={size}: raise this, or lower that",
+            name="buffer.memory",
+            value=memory,
         )
     config = _with_batch_sizes(config, explicit)
     if config.partitioner_rack_aware and not config.client_rack.strip():
@@ -325,7 +332,7 @@ def _with_batch_sizes(config: ProducerConfig, explicit: set[str]) -> ProducerCon
         initial = min(initial, size)
     elif initial > size:
         raise ConfigException(
-            f"batch.initial.size is {initial}; it must be at most batch.size={size}, with which a batch is sent",
+            f"batch.initial.size is {initial}; it must be at most batch.size={size}: lower this, or raise that",
             name="batch.initial.size",
             value=initial,
         )

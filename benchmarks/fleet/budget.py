@@ -63,9 +63,9 @@ class Way(NamedTuple):
     batches: float
 
 
-def spread(records: int, partitions: int) -> float:
-    """On how many partitions so many records fall, each on any with the same probability; the mean."""
-    return partitions * (1 - (1 - 1 / partitions) ** records)
+def lingering(rate: float) -> float:
+    """Batches a second of a partition that gets so many records a second: each begins with a record, and lingers."""
+    return 1 / (LINGER + 1 / rate)
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ class Budget:
         )
 
     def ways(self) -> list[Way]:
-        lingering = SERVICES / LINGER * spread(round(RATE * LINGER), PARTITIONS)
+        keyed = SERVICES * PARTITIONS * lingering(RATE / PARTITIONS)
         batches = self.records / FULL_BATCH
         return [
             Way(f"with keys, to {PARTITIONS} partitions each; every record leaves at once", self.records, self.records),
-            Way("the same, `linger_ms=100`", lingering, lingering),
+            Way("the same, `linger_ms=100`", keyed, keyed),
             Way("without keys, `linger_ms=100`", SERVICES / LINGER, SERVICES / LINGER),
             Way("through 100 gateways with full batches", batches / FULL_REQUEST, batches),
         ]
@@ -129,7 +129,8 @@ class Budget:
     def requests(self) -> list[str]:
         each, ways = self.broker, self.ways()
         at_once, keyed, unkeyed, _ = (self.cores(way) for way in ways)
-        falls = spread(round(RATE * LINGER), PARTITIONS)
+        rate = RATE / PARTITIONS
+        each_second = lingering(rate)
         rows = [f"| {way.title} | {way.requests:,.0f} | {way.batches:,.0f} | {self.cores(way):,.0f} |" for way in ways]
         return [
             f"    CPU = {each.request:.0f} µs × requests + {each.batch:.0f} µs × batches"
@@ -139,10 +140,11 @@ class Budget:
             "|---|---:|---:|---:|",
             *rows,
             "",
-            f"- With keys and a linger, the {RATE * LINGER:.0f} records of {LINGER * 1e3:.0f} ms fall on {falls:.0f} of"
-            f" {PARTITIONS} partitions, each with a linger of its own. So",
-            f"  there are {SERVICES:,} × {1 / LINGER:.0f} × {falls:.0f} batches a second, and hardly two of them in a"
-            f" request: {keyed:,.0f} cores instead of {at_once:,.0f}.",
+            f"- With keys and a linger, a partition gets {rate:.0f} records a second. A batch begins with one of them"
+            f" and lingers {LINGER * 1e3:.0f} ms;",
+            f"  the next begins with the next record, {1e3 / rate:.0f} ms later on average. That is"
+            f" {each_second:.0f} batches a second, of {rate / each_second:.0f} records each, and hardly",
+            f"  two of them in a request: {keyed:,.0f} cores instead of {at_once:,.0f}.",
             "  **A linger saves little where records are spread over more partitions than there are records in it.**",
             "- Without keys the partitioner stays with one partition until `batch.size` bytes are in it:"
             f" {SERVICES:,} × {1 / LINGER:.0f} batches",

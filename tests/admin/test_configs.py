@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,24 @@ async def test_errors_name_the_resource_and_hide_no_other(admin: KafkaAdmin) -> 
     results = await admin.alter_all_configs({nosuch: {WINDOW: "9"}, T: {WINDOW: "9"}})
     assert isinstance(results[nosuch], UnknownTopicOrPartitionException)
     assert results[T] is None
+
+
+@pytest.mark.parametrize("change", [3000, Append(3000), Subtract(b"compact")])  # type: ignore[arg-type]
+async def test_a_value_that_is_no_text_is_refused_and_not_shown(admin: KafkaAdmin, change: Any) -> None:
+    kind = "bytes" if isinstance(change, Subtract) else "int"
+    with pytest.raises(
+        IllegalArgumentException, match=f"config 'max.message.bytes' of topic 't' is of type {kind}; it must be a text"
+    ) as raised:
+        await admin.alter_configs(ConfigResource.topic("t"), {"max.message.bytes": change})
+    assert "3000" not in str(raised.value)
+
+
+async def test_a_resource_of_a_kind_in_words(admin: KafkaAdmin) -> None:
+    resource = ConfigResource("topic", "t")  # type: ignore[arg-type]
+    with pytest.raises(IllegalArgumentException, match=r"the type of 't' is 'topic'; .* use ConfigResource\.topic"):
+        await admin.describe_configs(resource)
+    with pytest.raises(IllegalArgumentException, match="the type of 't' is 'topic'"):
+        await admin.alter_configs(resource, {"retention.ms": "1"})
 
 
 async def test_a_resource_twice(admin: KafkaAdmin) -> None:

@@ -257,8 +257,12 @@ def test_batch_sizes_that_contradict_each_other(given: dict[str, Any], name: str
 
 def test_a_batch_fits_into_the_memory() -> None:
     assert config(batch_size=1000, buffer_memory=1000).batch_size == 1000
-    with pytest.raises(ConfigException, match=r"batch\.size is 1001; .* buffer\.memory=1000"):
+    with pytest.raises(ConfigException, match=r"batch\.size is 1001; .* buffer\.memory=1000: lower this") as raised:
         config(batch_size=1001, buffer_memory=1000)
+    assert (raised.value.name, raised.value.value) == ("batch.size", 1001)
+    with pytest.raises(ConfigException, match=r"buffer\.memory is 1000; .* batch\.size=16384: raise this") as raised:
+        config(buffer_memory=1000)
+    assert (raised.value.name, raised.value.value) == ("buffer.memory", 1000)
 
 
 def test_plaintext_may_be_written_as_one_likes() -> None:

@@ -2,8 +2,11 @@
 
 A request that cannot cross the line within request.timeout.ms is never answered, however often it is sent, and its
 batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
-half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again: a broker that was
-only away soon has none.
+half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again, and each at least
+twofold while twice as much would not take longer than half of request.timeout.ms, however long the way is.
+
+If requests as large were answered early before, the broker was away, and its line is not slow: the first time-out
+limits nothing then, and a second one without such an answer in between does.
 
 Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
 beyond what the line has shown to carry in time, and none before it has carried anything.
@@ -41,6 +44,10 @@ class LineLimit:
         self._largest = largest
         self._deferred_at: float = math.inf
         self._unanswered: i64 = 0
+        self._carried: i64 = 0
+        """The largest request that was answered in half of the time, since the broker was away last."""
+        self._away_at: float = -math.inf
+        """When it was: what was under way at that time proves no more."""
 
     def deferred(self, now: float) -> None:
         """Smaller batches go before a larger one that is ready."""
@@ -64,6 +71,12 @@ class LineLimit:
 
     def timed_out(self, size: int, now: float) -> None:
         """A request of ``size`` bytes was not answered in time."""
+        if now - self._away_at < self._timeout:
+            return
+        if size <= self._carried:
+            self._away_at = now
+            self._carried = 0
+            return
         self.most = min(self.most, i64(size // 2))
         self.grown = min(self.grown, i64(size // 2))
         self.large_at = now + self._pause
@@ -75,7 +88,11 @@ class LineLimit:
         slow = carried < float(size) or 2 * size >= self.grown  # otherwise it was only small
         if slow or carried > float(self.grown):
             self.grown = i64(int(carried))
-        if carried >= self._largest:
+        if took <= self._timeout / 2:
+            self._carried = max(self._carried, size)
+        # All requests under way may become so much larger: none takes more than half the time then.
+        larger = float(size) * min(2.0, max(1.0, self._timeout / 2 / max(took, 0.001)))
+        if max(carried, larger) >= self._largest:
             self.most = NO_LIMIT
         else:
-            self.most = max(self.most, size, i64(int(carried)))
+            self.most = max(self.most, i64(int(max(carried, larger))))

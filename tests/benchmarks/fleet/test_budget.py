@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.fleet.budget import Broker, Budget, Client, spread
+from benchmarks.fleet.budget import Broker, Budget, Client, lingering
 from benchmarks.fleet.fleet import Report
 from tests.benchmarks.environments import ENVIRONMENT
 from tests.benchmarks.fleet.points import point
@@ -31,17 +31,17 @@ def test_costs_of_a_partition_and_of_a_broker() -> None:
     assert budget.bytes_a_broker == pytest.approx(30)
 
 
-def test_records_spread_over_partitions() -> None:
-    assert spread(1, 100) == pytest.approx(1)
-    assert spread(2, 2) == pytest.approx(1.5)
-    assert spread(100, 100) == pytest.approx(63.4, abs=0.1)
+def test_each_partition_has_a_linger_of_its_own() -> None:
+    assert lingering(10) == pytest.approx(5)  # 0.1 s of linger, and 0.1 s until the next record
+    assert lingering(1e6) == pytest.approx(10, rel=1e-4)
+    assert lingering(0.01) == pytest.approx(0.01, rel=1e-2)
 
 
 def test_cores_of_each_way_to_send() -> None:
     budget = a_budget()
     at_once, keyed, unkeyed, gateways = budget.ways()
     assert budget.cores(at_once) == pytest.approx(10 * (60 + 20 + 0.1))
-    assert keyed.requests == pytest.approx(10_000 * 10 * spread(100, 100))
+    assert keyed.requests == pytest.approx(10_000 * 500)
     assert budget.cores(unkeyed) == pytest.approx(0.1 * (60 + 20) + 1)
     assert gateways.batches == pytest.approx(1e7 / 130)
     assert gateways.requests == pytest.approx(1e7 / 130 / 6)

@@ -10,11 +10,12 @@ import pytest
 
 from aioproducer import Delivery, KafkaProducer
 from aioproducer.errors import KafkaError, TimeoutException
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
-from tests.support.scripted_broker import ScriptedCluster
+from tests.support.scripted_broker import ScriptedCluster, after
 
 PARTITIONS = 8
 CONFIG: Any = {"linger_ms": 5, "request_timeout_ms": 30_000, "delivery_timeout_ms": 120_000}
@@ -108,3 +109,41 @@ def test_a_connection_is_not_idle_while_bytes_leave_it(seed: int) -> None:
     network = Network(Random(seed), Conditions(bandwidth=10_000, latency=0.05, window=2000), NetworkFaults(), Trace())
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(seed), network)) as runner:
         assert runner.run(appended(20)) == 20
+
+
+@pytest.mark.parametrize("in_flight", [1, 5])
+@pytest.mark.parametrize("partitions", [5, 200])
+def test_a_broker_that_hangs_once_on_a_long_way_makes_no_record_fail(partitions: int, in_flight: int) -> None:
+    """An answer takes a sixth of request.timeout.ms, and two time-outs fit into delivery.timeout.ms."""
+
+    async def outcomes() -> list[KafkaError | None]:
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", partitions)
+            serving = asyncio.Event()
+            serving.set()
+            cluster.broker.always(ApiKey.PRODUCE, after(serving))
+            loop = asyncio.get_running_loop()
+            async with KafkaProducer(
+                bootstrap_servers=cluster.bootstrap_servers,
+                linger_ms=100,
+                request_timeout_ms=2_000,
+                delivery_timeout_ms=5_000,
+                max_in_flight_requests_per_connection=in_flight,
+            ) as producer:
+                await producer.partitions_for("t")
+                began, deliveries = loop.time(), []
+                loop.call_later(3, serving.clear)
+                loop.call_later(5.5, serving.set)
+                while (passed := loop.time() - began) < 12:
+                    while len(deliveries) < passed * 500:
+                        deliveries.append(producer.send("t", bytes(60), partition=len(deliveries) % partitions))
+                    await asyncio.sleep(0.01)
+                await producer.flush()
+            return [delivery.exception() for delivery in deliveries]
+
+    line = Conditions(bandwidth=1e7, latency=0.17)
+    network = Network(Random(0), line, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network, max_steps=10**6)) as runner:
+        ended = runner.run(outcomes())
+    assert len(ended) >= 5_900
+    assert [error for error in ended if error is not None] == []

@@ -46,6 +46,52 @@ def test_a_size_that_crossed_the_line_slowly_may_be_sent_again() -> None:
     assert limit.most == 200_000
 
 
+def test_a_broker_that_answered_as_much_in_time_was_away() -> None:
+    limit = line()
+    limit.answered(600_000, 600_000, 15.0)
+    grown = limit.grown
+    for size, now in ((600_000, 100.0), (500_000, 100.0), (700_000, 129.9)):
+        limit.timed_out(size, now)  # all were under way when it went
+        assert (limit.most, limit.grown) == (NO_LIMIT, grown)
+    limit.timed_out(600_000, 130.0)
+    assert limit.most == 300_000
+
+
+def test_an_answer_that_comes_late_proves_nothing() -> None:
+    limit = line()
+    limit.answered(600_000, 600_000, 15.1)
+    limit.timed_out(600_000, 100.0)
+    assert limit.most == 300_000
+
+
+def test_a_larger_request_than_any_that_was_answered_limits_at_once() -> None:
+    limit = line()
+    limit.answered(10_000, 10_000, 1.0)
+    limit.timed_out(600_000, 100.0)
+    assert limit.most == 300_000
+
+
+def test_a_long_way_is_no_slow_line() -> None:
+    """An answer takes a sixth of request.timeout.ms, whatever the size."""
+    limit = LineLimit(timeout=2.0, pause=1.0, largest=1_000_000)
+    limit.timed_out(500, 2.0)
+    assert limit.most == 250
+    answers = 0
+    while limit.most < NO_LIMIT:
+        limit.answered(limit.most, limit.most, 0.35)
+        answers += 1
+    assert answers == 12
+
+
+def test_a_size_is_raised_only_as_far_as_half_the_time_allows() -> None:
+    limit = line()
+    limit.timed_out(1000, 30.0)
+    limit.answered(500, 500, 12.0)
+    assert limit.most == 625
+    limit.answered(625, 625, 15.0)
+    assert limit.most == 625
+
+
 def test_a_large_batch_is_due_when_it_has_let_others_go_first_for_a_time_out() -> None:
     limit = line()
     limit.timed_out(1000, 30.0)
@@ -91,8 +137,8 @@ def test_a_small_request_is_small_and_not_slow() -> None:
 def test_a_time_out_limits_growth() -> None:
     limit = line()
     limit.answered(100_000, 100_000, 0.5)
-    limit.timed_out(60_000, 30.0)
-    assert limit.grown == 30_000
+    limit.timed_out(120_000, 30.0)
+    assert limit.grown == 60_000
 
 
 def test_an_answer_tells_of_all_bytes_that_were_on_their_way() -> None:
