@@ -114,7 +114,7 @@ def test_a_connection_is_not_idle_while_bytes_leave_it(seed: int) -> None:
 @pytest.mark.parametrize("in_flight", [1, 5])
 @pytest.mark.parametrize("partitions", [5, 200])
 def test_a_broker_that_hangs_once_on_a_long_way_makes_no_record_fail(partitions: int, in_flight: int) -> None:
-    """An answer takes a sixth of request.timeout.ms, and two time-outs fit into delivery.timeout.ms."""
+    """An answer takes a sixth of request.timeout.ms, and three time-outs fit into delivery.timeout.ms."""
 
     async def outcomes() -> list[KafkaError | None]:
         async with ScriptedCluster() as cluster:
@@ -127,7 +127,7 @@ def test_a_broker_that_hangs_once_on_a_long_way_makes_no_record_fail(partitions:
                 bootstrap_servers=cluster.bootstrap_servers,
                 linger_ms=100,
                 request_timeout_ms=2_000,
-                delivery_timeout_ms=5_000,
+                delivery_timeout_ms=8_000,
                 max_in_flight_requests_per_connection=in_flight,
             ) as producer:
                 await producer.partitions_for("t")
