@@ -131,7 +131,8 @@ def test_a_broker_that_hangs_once_on_a_long_way_makes_no_record_fail(partitions:
                 max_in_flight_requests_per_connection=in_flight,
             ) as producer:
                 await producer.partitions_for("t")
-                began, deliveries = loop.time(), []
+                began = loop.time()
+                deliveries: list[Delivery] = []
                 loop.call_later(3, serving.clear)
                 loop.call_later(5.5, serving.set)
                 while (passed := loop.time() - began) < 12:

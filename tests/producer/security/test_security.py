@@ -102,7 +102,7 @@ class TestNotBelieved:
             EmbeddedCluster(configs=CONFIGS, listen=listen_on_network, clock=LoopsClock()) as cluster,
             KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, max_block_ms=300) as producer,
         ):
-            with pytest.raises(TimeoutException, match="closed the connection|reset by peer"):
+            with pytest.raises(TimeoutException, match=r"closed the connection|reset by peer"):
                 await producer.send("t", b"value")
 
     async def test_the_admin_client_too(self, cluster: EmbeddedCluster) -> None:
