@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
+from aioproducer.configs.config_def import table
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.producer.batches.producer_batch import BATCH_COST
 from benchmarks.fleet.fleet import Report
@@ -29,9 +30,9 @@ FULL_REQUEST: Final = 6
 """Batches in a request, one for each partition of the topic."""
 
 _UNITS: Final = {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-_DEFAULTS: Final[dict[str, Any]] = {field.name: field.default for field in fields(ProducerConfig)}
-_BUFFER: Final[int] = _DEFAULTS["buffer_memory"]
-_OPEN_BATCH: Final[int] = _DEFAULTS["batch_initial_size"] + BATCH_COST
+_CONFIGS: Final = table(ProducerConfig)
+_BUFFER: Final[int] = _CONFIGS["buffer.memory"].default
+_OPEN_BATCH: Final[int] = _CONFIGS["batch.initial.size"].default + BATCH_COST
 """Bytes of ``buffer.memory`` that a batch takes when it begins."""
 _OPEN_BATCHES: Final[int] = _BUFFER // _OPEN_BATCH // 1000 * 1000
 """How many fit into ``buffer.memory``, in whole thousands."""
@@ -103,13 +104,15 @@ class Budget:
         return (_answer(few) - few.size.partitions * self.bytes_a_partition) / few.size.brokers
 
     @property
-    def _fewest(self) -> Point:
-        """The fewest partitions in use, with as many brokers as the largest size has."""
+    def _growing(self) -> list[Point]:
+        """The points with as many brokers as the largest, by their partitions in use."""
         brokers = self.fleet.largest.size.brokers
-        return min(
-            (point for point in self.fleet.points if point.size.brokers == brokers),
-            key=lambda point: point.size.partitions,
-        )
+        points = [point for point in self.fleet.points if point.size.brokers == brokers]
+        return sorted(points, key=lambda point: point.size.partitions)
+
+    @property
+    def _fewest(self) -> Point:
+        return self._growing[0]
 
     def ways(self) -> list[Way]:
         keyed = SERVICES * PARTITIONS * lingering(RATE / PARTITIONS)
@@ -217,7 +220,7 @@ class Budget:
         ]
 
     def limits(self) -> list[str]:
-        client, points = self.client, [point for point in self.fleet.points if point.size.brokers == BROKERS[-1]]
+        client, points = self.client, self._growing
         largest, costs = self.fleet.largest, sorted(self.fleet.a_partition(point) for point in points)
         runs = [
             f"{max(one.longest_collection for one in point.happenings if one.event != START) / 1e3:.1f} s at once with"
