@@ -16,4 +16,5 @@ discarding_broker.py  a broker that keeps nothing
 metered_line.py       a line that delays every byte, and counts requests
 produce_meter.py      the count
 produce_frame.py      a Produce request as bytes
+blocking_connection.py a connection without asyncio, a request at a time
 """

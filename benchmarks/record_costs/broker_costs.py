@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import socket
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Self
 
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.protocol.framing import decode_response
@@ -23,6 +22,7 @@ from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.kafka.apache_kafka import ApacheKafka
 from benchmarks.harness import command
 from benchmarks.harness.arguments import positive
+from benchmarks.harness.blocking_connection import BlockingConnection
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
 from benchmarks.harness.produce_frame import VERSION, produce_frame
@@ -125,45 +125,21 @@ class Report:
         return command.page(self.environment, self.tables(), self.problems())
 
 
-class Requests:
-    """A connection on which each request waits for the answer to the one before."""
-
-    def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def repeat(self, frame: bytes, times: int) -> None:
-        """Sends a request so often. RuntimeError if the broker refuses a batch."""
-        for _ in range(times):
-            self._socket.sendall(frame)
-            answer = self._exactly(int.from_bytes(self._exactly(4), "big"))
-        _, response = decode_response(ProduceResponse, VERSION, answer)
-        for partition in response.responses[0].partition_responses:
-            if partition.error_code:
-                raise RuntimeError(f"the broker refused partition {partition.index}: error {partition.error_code}")
-
-    def _exactly(self, size: int) -> bytes:
-        received = b""
-        while len(received) < size:
-            more = self._socket.recv(size - len(received))
-            if not more:
-                raise ConnectionError("the broker closed the connection")
-            received += more
-        return received
+def repeat(connection: BlockingConnection, frame: bytes, times: int) -> None:
+    """Sends a request so often. RuntimeError if the broker refuses a batch."""
+    for _ in range(times):
+        answer = connection.ask(frame)
+    _, response = decode_response(ProduceResponse, VERSION, answer)
+    for partition in response.responses[0].partition_responses:
+        if partition.error_code:
+            raise RuntimeError(f"the broker refused partition {partition.index}: error {partition.error_code}")
 
 
-def cost(requests: Requests, shape: Shape, round_: int, times: int, cpu: Callable[[], float]) -> Run:
+def cost(connection: BlockingConnection, shape: Shape, round_: int, times: int, cpu: Callable[[], float]) -> Run:
     """One run."""
     frame = produce_frame(TOPIC, VALUE, acks=-1, batches=shape.batches, records=shape.records)
     before = cpu()
-    requests.repeat(frame, times)
+    repeat(connection, frame, times)
     return Run(shape, round_, times, cpu() - before)
 
 
@@ -176,11 +152,11 @@ async def measure(options: argparse.Namespace, say: Callable[[str], object]) -> 
         async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
             await admin.create_topic(NewTopic(TOPIC, max(shape.batches for shape in SHAPES), 1))
         cpu = partial(cpu_seconds_of_threads, kafka.pid(1), SERVING)
-        with Requests(kafka.bootstrap_servers) as requests:
+        with closing(BlockingConnection(kafka.bootstrap_servers)) as connection:
             for round_ in range(-WARM_UP, options.rounds):
                 # In turn from either end: what comes first finds another broker than what comes last.
                 for shape in SHAPES if round_ % 2 else reversed(SHAPES):
-                    run = cost(requests, shape, round_ + 1, options.requests, cpu)
+                    run = cost(connection, shape, round_ + 1, options.requests, cpu)
                     if round_ >= 0:
                         runs.append(run)
                         say(f"round {run.round}: {shape}: {run.us:,.1f} µs")

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import closing
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
+from benchmarks.harness.blocking_connection import BlockingConnection
 from benchmarks.harness.usage import cpu_seconds_of_threads
-from benchmarks.record_costs.broker_costs import TOPIC, Report, Requests, Run, Shape, cost
+from benchmarks.record_costs.broker_costs import TOPIC, Report, Run, Shape, cost
 from tests.benchmarks.environments import ENVIRONMENT
 from tests.benchmarks.record_costs.broker_cost_reports import costs_report
 
 
 def run_of(cluster: EmbeddedCluster, shape: Shape) -> Run:
     """With a broker that has used two seconds of CPU for it."""
-    with Requests(cluster.bootstrap_servers) as requests:
-        return cost(requests, shape, 1, 20, iter((1.0, 3.0)).__next__)
+    with closing(BlockingConnection(cluster.bootstrap_servers)) as connection:
+        return cost(connection, shape, 1, 20, iter((1.0, 3.0)).__next__)
 
 
 def test_three_shapes_give_the_costs() -> None:
