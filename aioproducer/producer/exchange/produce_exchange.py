@@ -79,6 +79,8 @@ class InFlightBatches(InFlightRequest):
         """When it was sent, by the finest clock."""
         self.work: i64 = 0
         """The batches that are unanswered on its connection when it is sent, its own too."""
+        self.place: i64 = 0
+        """The requests that are unanswered on its connection when it is sent, itself too."""
         self.answer: ProduceAnswer | None = None
 
     def body(self) -> list[bytes | memoryview]:
@@ -216,6 +218,7 @@ class ProduceExchange:
         self._metrics.request_sent(records, now)
         if self._acks != 0:
             request.work = request.line.window.sent(len(request.drained), size, now)
+            request.place = request.line.window.unanswered
             request.ahead = request.line.limit.sent(request.size)
         if self._pipeline is not None:
             self._pipeline.sent(request.link.node_id, records, size, now)
@@ -228,7 +231,8 @@ class ProduceExchange:
             request.line.limit.ended(request.size)
         too_large = False
         if request.deadline <= now:
-            request.line.limit.timed_out(request.size, now)
+            request.line.timely.timed_out()
+            request.line.limit.timed_out(request.size, request.sent_at, now)
         elif isinstance(error.__cause__, NetworkException):
             request.line.frames.cut_off(request.size, request.sent_at, now)
             too_large = len(request.drained) == 1 and request.line.frames.blames(request.size)
@@ -250,7 +254,8 @@ class ProduceExchange:
         line = request.line
         line.frames.answered(request.size)
         line.limit.ended(request.size)
-        line.limit.answered(request.size, request.ahead, took)
+        line.limit.answered(request.size, request.ahead, took, now)
+        line.timely.answered(took, request.place)
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)
         answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, answers, answer)

@@ -42,9 +42,9 @@ class ClusterWatch:
     def link_changed(self, link: BrokerLink) -> None:
         if link.state is not LinkState.READY:  # ready() is False while a live connection re-authenticates
             self._windows.connection_lost(link.node_id)
-            self._lines.of(link.node_id).window.connection_lost()
+            self._lines.of(link.node_id).connection_lost()
         else:
-            self._lines.of(link.node_id).window.connected(link.greeting)
+            self._lines.of(link.node_id).connected(link.greeting)
         self._history.reachable(self._loop.time(), any_broker=self._client.reachable())
         self._alarm.ring()
 

@@ -71,7 +71,7 @@ class Dispatcher:
         self._note_latency(node, now, can_send=link.can_send(now))
         ready = self._schedule.ready.of(node)
         line = self._lines.of(node)
-        while ready and link.can_send(now):
+        while ready and link.can_send(now) and not line.is_full():
             opens_at = line.window.opens_at()
             if opens_at > now and not _all_are_awaited(ready):
                 self._alarm.ring_at(opens_at)
@@ -120,7 +120,8 @@ class Dispatcher:
         elif not link.can_send(now):
             reason = link_reason(link, now) or READY
         else:
-            reason = Reason.CONNECTION_WINDOW if self._lines.of(node).window.opens_at() > now else READY
+            line = self._lines.of(node)
+            reason = Reason.CONNECTION_WINDOW if line.is_full() or line.window.opens_at() > now else READY
         self._history.node_is(node, now, reason)
 
     def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:

@@ -28,7 +28,7 @@ from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.windows.in_flight_windows import KIP_1269_VERSION, WindowSource
 from aioproducer.producer.windows.line_window import LineWindow
-from aioproducer.producer.windows.node_line import NodeLines
+from aioproducer.producer.windows.node_line import NodeLine, NodeLines
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 
@@ -143,9 +143,11 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
     if link is not None and (busy := link_reason(link, now)) in (Reason.CONNECTION_WINDOW, Reason.SOCKET):
         obstacles.append(_busy(link, busy))
     elif link is not None and here.lines is not None:
-        window = here.lines.of(queue.leader).window
-        if window.opens_at() > now:
-            obstacles.append(_at_work(link, window))
+        line = here.lines.of(queue.leader)
+        if line.is_full():
+            obstacles.append(_timely(link, line, here.config.request_timeout_ms))
+        elif line.window.opens_at() > now:
+            obstacles.append(_at_work(link, line.window))
     if link is not None and not obstacles and here.lines is not None:
         most, size = here.lines.of(queue.leader).limit.most, batch.expected_size() + BATCH_OVERHEAD
         if size > most:
@@ -301,6 +303,14 @@ def _at_work(link: BrokerLink, window: LineWindow) -> Obstacle:
         f"{link} has {counted(window.unanswered, 'request')} that it has not answered yet, and takes "
         f"{duration(window.round_trip)} for an answer, of which {duration(window.distance)} are for the way: the batch "
         "grows until one is answered",
+    )
+
+
+def _timely(link: BrokerLink, line: NodeLine, timeout_ms: int) -> Obstacle:
+    return Obstacle(
+        Reason.CONNECTION_WINDOW,
+        f"{link} has {counted(line.window.unanswered, 'request')} that it has not answered yet, and its answers take "
+        f"so long that more of them might not be answered within request.timeout.ms={timeout_ms}",
     )
 
 

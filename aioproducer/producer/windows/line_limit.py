@@ -3,10 +3,13 @@
 A request that cannot cross the line within request.timeout.ms is never answered, however often it is sent, and its
 batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
 half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again, and each at least
-twofold while twice as much would not take longer than half of request.timeout.ms, however long the way is.
+twofold while twice as much would not take longer than half of the time that is left for the size: what the smallest
+request took is for the way and the broker, however small it is.
 
-If requests as large were answered early before, the broker was away, and its line is not slow: the first time-out
-limits nothing then, and a second one without such an answer in between does.
+A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
+for those ahead of it (``timely_window``). If requests as large were answered early before, the
+broker was away, and its line is not slow: the first time-out limits nothing then, and a second one without such an
+answer in between does.
 
 Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
 beyond what the line has shown to carry in time, and none before it has carried anything.
@@ -24,6 +27,9 @@ from aioproducer.producer.batches.producer_batch import NO_LIMIT
 SPARE: Final = 8
 """The safety factor on the capacity that an answer suggests: five requests are under way by default, and the line may
 have other traffic later."""
+
+LONGER: Final = 1.5
+"""A request takes longer than the one before it, for its size, if it takes this many times as long."""
 
 
 @final
@@ -46,8 +52,13 @@ class LineLimit:
         self._unanswered: i64 = 0
         self._carried: i64 = 0
         """The largest request that was answered in half of the time, since the broker was away last."""
-        self._away_at: float = -math.inf
-        """When it was: what was under way at that time proves no more."""
+        self._moved_at: float = -math.inf
+        """When a request was answered or timed out last: the next has been the first unanswered one since."""
+        self._served: float = 0.0
+        """How long the last one that was answered had been the first."""
+        self._least: i64 = NO_LIMIT
+        """The smallest request that was answered since the last time-out."""
+        self._least_took: float = 0.0
 
     def deferred(self, now: float) -> None:
         """Smaller batches go before a larger one that is ready."""
@@ -69,30 +80,43 @@ class LineLimit:
         """A request of ``size`` bytes has ended, with or without an answer."""
         self._unanswered -= size
 
-    def timed_out(self, size: int, now: float) -> None:
+    def timed_out(self, size: int, sent_at: float, now: float) -> None:
         """A request of ``size`` bytes was not answered in time."""
-        if now - self._away_at < self._timeout:
+        served, self._moved_at = now - max(sent_at, self._moved_at), now
+        if served < min(max(self._timeout / 2, LONGER * self._served), self._timeout):
             return
         if size <= self._carried:
-            self._away_at = now
             self._carried = 0
             return
         self.most = min(self.most, i64(size // 2))
         self.grown = min(self.grown, i64(size // 2))
         self.large_at = now + self._pause
+        self._least = NO_LIMIT
 
-    def answered(self, size: i64, ahead: i64, took: float) -> None:
+    def answered(self, size: i64, ahead: i64, took: float, now: float) -> None:
         """A request of ``size`` bytes was answered ``took`` seconds after it was sent; ``ahead`` is what :meth:`sent`
         returned: in that time the line has carried as much."""
+        self._served, self._moved_at = now - max(now - took, self._moved_at), now
         carried = float(ahead) * self._timeout / SPARE / max(took, 0.001)
         slow = carried < float(size) or 2 * size >= self.grown  # otherwise it was only small
         if slow or carried > float(self.grown):
             self.grown = i64(int(carried))
         if took <= self._timeout / 2:
             self._carried = max(self._carried, size)
-        # All requests under way may become so much larger: none takes more than half the time then.
-        larger = float(size) * min(2.0, max(1.0, self._timeout / 2 / max(took, 0.001)))
+        larger = self._larger(size, took)
         if max(carried, larger) >= self._largest:
             self.most = NO_LIMIT
         else:
             self.most = max(self.most, i64(int(max(carried, larger))))
+
+    def _larger(self, size: i64, took: float) -> float:
+        """The size, up to twofold, with which all requests under way would still be answered early."""
+        if size <= self._least:
+            self._least = size
+            self._least_took = took
+        fixed, more = 0.0, size
+        if size > self._least:
+            fixed, more = min(self._least_took, took), size - self._least
+        each = (took - fixed) / float(more)
+        left = (self._timeout + fixed) / 2 - took
+        return float(size) + min(float(size), max(left, 0.0) / max(each, 1e-12))

@@ -8,16 +8,31 @@ from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.producer.windows.frame_limit import FrameLimit
 from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.producer.windows.line_window import LineWindow
+from aioproducer.producer.windows.timely_window import TimelyWindow
 
 
 @final
 class NodeLine:
     """The line to one node: how large requests may be, and how many of them may be unanswered."""
 
-    def __init__(self, limit: LineLimit, window: LineWindow) -> None:
+    def __init__(self, limit: LineLimit, window: LineWindow, timely: TimelyWindow) -> None:
         self.frames = FrameLimit()
         self.limit = limit
         self.window = window
+        self.timely = timely
+
+    def connected(self, greeting: float) -> None:
+        """There is a connection, whose first answer took ``greeting`` seconds."""
+        self.window.connected(greeting)
+        self.timely.connected(greeting)
+
+    def connection_lost(self) -> None:
+        """The next one may take another way."""
+        self.window.connection_lost()
+
+    def is_full(self) -> bool:
+        """Whether one more request might not be answered in time."""
+        return self.window.unanswered >= self.timely.places
 
 
 @final
@@ -32,10 +47,10 @@ class NodeLines:
         line = self._lines.get(node)
         if line is None:
             config = self._config
+            most, timeout = config.max_in_flight_requests_per_connection, config.request_timeout_ms / 1000
             line = self._lines[node] = NodeLine(
-                LineLimit(
-                    config.request_timeout_ms / 1000, config.retry_backoff_max_ms / 1000, config.max_request_size
-                ),
-                LineWindow(config.max_in_flight_requests_per_connection, config.batch_size),
+                LineLimit(timeout, config.retry_backoff_max_ms / 1000, config.max_request_size),
+                LineWindow(most, config.batch_size),
+                TimelyWindow(most, timeout),
             )
         return line

@@ -115,6 +115,10 @@ def draw(
     if in_transactions:
         config["transaction_group_window_ms"] = of("window of units").choice((0, 0, 0, 5, 50))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
+    labour = 0.0
+    ends_connections = "sasl_mechanism" in more_config or broker_configs["connections.max.idle.ms"] < 10_000
+    if ample and not (calm or in_transactions or ends_connections or conditions.bandwidth == SLOW_LINE):
+        labour = _draw_labour(of("labour"), config, work)
     scenario = Scenario(
         seed=seed,
         nodes=nodes,
@@ -142,6 +146,7 @@ def draw(
         coarse=of("coarse").random() < 0.2,
         slow=of("slow").random() < 0.1,
         calm=calm,
+        labour=labour,
         ample=ample,
         rates=possible({kind: rate for kind, rate in drawn.items() if kind in kinds} | dict(rates or {})),
         faults_until=timing.uniform(0.5, 1.5) * duration + timing.choice((0.0, 1.0)),
@@ -361,6 +366,13 @@ def _draw_for_slow_lines(random: Random) -> dict[str, Any]:
         "socket_connection_setup_timeout_ms": 500,
         "socket_connection_setup_timeout_max_ms": 2000,
     }
+
+
+def _draw_labour(random: Random, config: dict[str, Any], work: list[WorkPlan]) -> float:
+    """A time for each Produce request with which there is time for all: every record may have its own."""
+    labour: float = random.choice((0.0, 0.0, 0.0, 0.25, 0.45, 0.7)) * config["request_timeout_ms"] / 1000
+    records = sum(plan.records for plan in work)
+    return labour if 4000 * records * labour < config["delivery_timeout_ms"] else 0.0
 
 
 def _transactional(config: dict[str, Any]) -> dict[str, Any]:

@@ -96,6 +96,8 @@ class Scenario:
     """The machine is slow, so that what takes a time slice takes many."""
     calm: bool
     """There are no faults and times are generous, so everything must be delivered."""
+    labour: float = 0.0
+    """Seconds that a broker takes for each Produce request, one after the other of a connection."""
     ample: bool = False
     """All faults pass and times are generous, so everything must be delivered sooner or later."""
     rates: dict[str, float] = field(default_factory=dict)
@@ -192,6 +194,7 @@ class Scenario:
             + (", sequences come to their end" if self.wraps else "")
             + (", the clock has whole milliseconds" if self.coarse else "")
             + (", the machine is slow" if self.slow else "")
+            + (f", brokers take {self.labour:.3f} s for a request" if self.labour else "")
             + (", faults pass and there is ample time" if self.ample else ""),
             f"faults for {self.faults_until:.3f} s: {rates or 'none'}",
             f"{self.ending.value} ({self.ends_at:.3f} s, time-out {self.close_timeout:.3f} s)",

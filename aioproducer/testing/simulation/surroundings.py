@@ -50,6 +50,7 @@ class Surroundings:
         faults = SimulatedFaults(
             stream(seed, "faults"), scenario.rates, scenario.milliseconds("request_timeout_ms"), trace
         )
+        faults.labour = scenario.labour
         faults.expiry = scenario.expiry
         faults.may_read = scenario.may_read
         if scenario.ample:

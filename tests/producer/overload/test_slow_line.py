@@ -15,7 +15,7 @@ from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
-from tests.support.scripted_broker import ScriptedCluster, after
+from tests.support.scripted_broker import Exchange, ScriptedCluster, after
 
 PARTITIONS = 8
 CONFIG: Any = {"linger_ms": 5, "request_timeout_ms": 30_000, "delivery_timeout_ms": 120_000}
@@ -144,6 +144,47 @@ def test_a_broker_that_hangs_once_on_a_long_way_makes_no_record_fail(partitions:
 
     line = Conditions(bandwidth=1e7, latency=0.17)
     network = Network(Random(0), line, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network, max_steps=10**6)) as runner:
+        ended = runner.run(outcomes())
+    assert len(ended) >= 5_900
+    assert [error for error in ended if error is not None] == []
+
+
+@pytest.mark.parametrize("in_flight", [1, 2, 5])
+@pytest.mark.parametrize("partitions", [5, 50])
+@pytest.mark.parametrize("seconds", [0.4, 0.7, 1.5])
+def test_a_broker_that_takes_long_for_each_request_makes_no_record_fail(
+    seconds: float, partitions: int, in_flight: int
+) -> None:
+    """Five requests at once would take longer than request.timeout.ms, and one does not."""
+
+    async def serve(exchange: Exchange) -> None:
+        await asyncio.sleep(seconds)
+        exchange.reply(exchange.handle())
+
+    async def outcomes() -> list[KafkaError | None]:
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", partitions)
+            cluster.broker.always(ApiKey.PRODUCE, serve)
+            loop = asyncio.get_running_loop()
+            async with KafkaProducer(
+                bootstrap_servers=cluster.bootstrap_servers,
+                linger_ms=20,
+                request_timeout_ms=2_000,
+                delivery_timeout_ms=8_000,
+                max_in_flight_requests_per_connection=in_flight,
+            ) as producer:
+                await producer.partitions_for("t")
+                began = loop.time()
+                deliveries: list[Delivery] = []
+                while (passed := loop.time() - began) < 20:
+                    while len(deliveries) < passed * 300:
+                        deliveries.append(producer.send("t", bytes(60), partition=len(deliveries) % partitions))
+                    await asyncio.sleep(0.01)
+                await producer.flush()
+            return [delivery.exception() for delivery in deliveries]
+
+    network = Network(Random(0), Conditions(latency=0.001), NetworkFaults(), Trace())
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network, max_steps=10**6)) as runner:
         ended = runner.run(outcomes())
     assert len(ended) >= 5_900

@@ -249,10 +249,22 @@ def test_a_small_batch_grows_while_the_broker_is_at_work() -> None:
     assert here.explain().reason is Reason.READY
 
 
+def test_more_requests_would_not_be_answered_in_time() -> None:
+    here = Scene(Link(requests=1))
+    here.full()
+    line = here.lines.of(1)
+    line.window.sent(1, 200, here.loop.now)
+    assert here.explain().reason is Reason.READY
+    line.timely.timed_out()
+    assert here.explain().reason is Reason.CONNECTION_WINDOW
+    assert "has 1 request that it has not answered yet, and its answers take so long" in str(here.explain())
+    assert "within request.timeout.ms=" in str(here.explain())
+
+
 def test_a_batch_too_large_for_its_line_lets_smaller_ones_go_first() -> None:
     here = Scene()
     here.full()
-    here.lines.of(here.queue.leader).limit.timed_out(60, 100.0)
+    here.lines.of(here.queue.leader).limit.timed_out(60, 70.0, 100.0)
     explained = here.explain()
     assert explained.reason is Reason.SLOW_LINE
     assert "have at most 30 since one was not answered within" in str(explained)
@@ -517,7 +529,7 @@ async def test_batches_behind_one_that_is_not_answered(world: World) -> None:
         deliveries = [producer.send("t", b"%d" % n) for n in range(3)]
         first, _, third = [await end_of(delivery) for delivery in deliveries]
         assert shares(first)["NETWORK_EXCEPTION"] == pytest.approx(90, abs=1)
-        assert shares(third)["connection's window full"] == pytest.approx(90, abs=1)
+        assert shares(third)["connection's window full"] == pytest.approx(100, abs=1)
 
 
 @virtual

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
 from aioproducer.producer.windows.line_limit import LineLimit
 
@@ -14,93 +16,125 @@ def test_nothing_is_limited_until_a_request_times_out() -> None:
 
 def test_each_time_out_allows_half_the_request_at_most() -> None:
     limit = line()
-    limit.timed_out(600_000, 30.0)
+    limit.timed_out(600_000, 0.0, 30.0)
     assert (limit.most, limit.large_at) == (300_000, 31.0)
-    limit.timed_out(600_000, 60.0)
+    limit.timed_out(600_000, 30.0, 60.0)
     assert (limit.most, limit.large_at) == (300_000, 61.0)
-    limit.timed_out(300_000, 90.0)
+    limit.timed_out(300_000, 60.0, 90.0)
     assert limit.most == 150_000
 
 
 def test_a_broker_that_was_only_away_has_no_limit_after_a_quick_answer() -> None:
     limit = line()
-    limit.timed_out(500, 30.0)
+    limit.timed_out(500, 0.0, 30.0)
     assert limit.most == 250
-    limit.answered(16_000, 16_000, 0.005)
+    limit.answered(16_000, 16_000, 0.005, 0.0)
     assert limit.most == NO_LIMIT
 
 
 def test_a_line_is_taken_to_carry_an_eighth_of_what_an_answer_suggests() -> None:
     limit = line()
-    limit.timed_out(1000, 30.0)
-    limit.answered(10_000, 10_000, 1.0)
+    limit.timed_out(1000, 0.0, 30.0)
+    limit.answered(10_000, 10_000, 1.0, 0.0)
     assert limit.most == 37_500
-    limit.answered(500, 500, 1.0)
+    limit.answered(500, 500, 1.0, 0.0)
     assert limit.most == 37_500
 
 
 def test_a_size_that_crossed_the_line_slowly_may_be_sent_again() -> None:
     limit = line()
-    limit.timed_out(1000, 30.0)
-    limit.answered(200_000, 200_000, 20.0)
+    limit.timed_out(1000, 0.0, 30.0)
+    limit.answered(200_000, 200_000, 20.0, 0.0)
     assert limit.most == 200_000
 
 
 def test_a_broker_that_answered_as_much_in_time_was_away() -> None:
     limit = line()
-    limit.answered(600_000, 600_000, 15.0)
+    limit.answered(600_000, 600_000, 15.0, 0.0)
     grown = limit.grown
-    for size, now in ((600_000, 100.0), (500_000, 100.0), (700_000, 129.9)):
-        limit.timed_out(size, now)  # all were under way when it went
+    for size in (600_000, 500_000, 700_000):
+        limit.timed_out(size, 70.0, 100.0)  # all were under way when it went
         assert (limit.most, limit.grown) == (NO_LIMIT, grown)
-    limit.timed_out(600_000, 130.0)
+    limit.timed_out(600_000, 100.0, 130.0)
     assert limit.most == 300_000
 
 
 def test_an_answer_that_comes_late_proves_nothing() -> None:
     limit = line()
-    limit.answered(600_000, 600_000, 15.1)
-    limit.timed_out(600_000, 100.0)
+    limit.answered(600_000, 600_000, 15.1, 0.0)
+    limit.timed_out(600_000, 70.0, 100.0)
     assert limit.most == 300_000
 
 
 def test_a_larger_request_than_any_that_was_answered_limits_at_once() -> None:
     limit = line()
-    limit.answered(10_000, 10_000, 1.0)
-    limit.timed_out(600_000, 100.0)
+    limit.answered(10_000, 10_000, 1.0, 0.0)
+    limit.timed_out(600_000, 70.0, 100.0)
     assert limit.most == 300_000
+
+
+@pytest.mark.parametrize(("answer", "most"), [(1.0, 300_000), (10.0, 300_000), (13.0, NO_LIMIT), (29.0, NO_LIMIT)])
+def test_a_request_that_waited_for_those_ahead_of_it_says_nothing_of_its_size(answer: float, most: int) -> None:
+    limit = line()
+    limit.answered(700, 700, answer, answer)
+    limit.timed_out(600_000, 0.0, 30.0)
+    assert limit.most == most
+    limit.timed_out(500_000, 0.0, 30.0)  # nor does one that waited for a request that timed out
+    assert limit.most == most
 
 
 def test_a_long_way_is_no_slow_line() -> None:
     """An answer takes a sixth of request.timeout.ms, whatever the size."""
     limit = LineLimit(timeout=2.0, pause=1.0, largest=1_000_000)
-    limit.timed_out(500, 2.0)
+    limit.timed_out(500, 0.0, 2.0)
     assert limit.most == 250
     answers = 0
     while limit.most < NO_LIMIT:
-        limit.answered(limit.most, limit.most, 0.35)
+        limit.answered(limit.most, limit.most, 0.35, 0.0)
         answers += 1
     assert answers == 12
 
 
 def test_a_size_is_raised_only_as_far_as_half_the_time_allows() -> None:
     limit = line()
-    limit.timed_out(1000, 30.0)
-    limit.answered(500, 500, 12.0)
+    limit.timed_out(1000, 0.0, 30.0)
+    limit.answered(500, 500, 12.0, 0.0)
     assert limit.most == 625
-    limit.answered(625, 625, 15.0)
-    assert limit.most == 625
+    limit.answered(625, 625, 15.0, 0.0)  # 12 s were for what a request takes however small it is, at most
+    assert limit.most == 625 + 250
+    limit.answered(875, 875, 21.0, 0.0)
+    assert limit.most == 875
+
+
+@pytest.mark.parametrize(("size", "took"), [(500, 12.0), (400, 12.0), (1000, 20.0)])
+def test_without_a_smaller_request_all_of_the_time_is_for_the_size(size: int, took: float) -> None:
+    limit = line()
+    limit.timed_out(1000, 0.0, 30.0)
+    limit.answered(size, size, took, 0.0)
+    assert limit.most == max(500, int(size * max(1.0, 15.0 / took)))
+
+
+def test_a_broker_that_takes_long_for_any_request_is_no_slow_line() -> None:
+    limit = LineLimit(timeout=2.0, pause=1.0, largest=1_000_000)
+    limit.timed_out(1000, 0.0, 2.0)
+    limit.answered(60, 60, 1.7, 0.0)
+    assert limit.most == 500
+    answers = 0
+    while limit.most < NO_LIMIT:
+        limit.answered(limit.most, limit.most, 1.7, 0.0)
+        answers += 1
+    assert answers == 11
 
 
 def test_a_large_batch_is_due_when_it_has_let_others_go_first_for_a_time_out() -> None:
     limit = line()
-    limit.timed_out(1000, 30.0)
+    limit.timed_out(1000, 0.0, 30.0)
     assert not limit.large_is_due(1000.0)
     limit.deferred(32.0)
     limit.deferred(40.0)
     assert not limit.large_is_due(61.9)
     assert limit.large_is_due(62.0)
-    limit.timed_out(100, 61.5)
+    limit.timed_out(100, 31.5, 61.5)
     assert not limit.large_is_due(62.0)
     assert limit.large_is_due(62.5)
     limit.large_sent()
@@ -110,34 +144,34 @@ def test_a_large_batch_is_due_when_it_has_let_others_go_first_for_a_time_out() -
 def test_no_batch_grows_before_the_line_has_carried_anything() -> None:
     limit = line()
     assert limit.grown == 0
-    limit.answered(16_000, 16_000, 0.005)
+    limit.answered(16_000, 16_000, 0.005, 0.0)
     assert limit.grown > 1_000_000
 
 
 def test_batches_grow_to_an_eighth_of_what_an_answer_suggests() -> None:
     limit = line()
-    limit.answered(16_000, 16_000, 2.0)
+    limit.answered(16_000, 16_000, 2.0, 0.0)
     assert limit.grown == 30_000
-    limit.answered(30_000, 30_000, 3.75)
+    limit.answered(30_000, 30_000, 3.75, 0.0)
     assert limit.grown == 30_000
-    limit.answered(30_000, 30_000, 5.0)  # others share the line now
+    limit.answered(30_000, 30_000, 5.0, 0.0)  # others share the line now
     assert limit.grown == 22_500
 
 
 def test_a_small_request_is_small_and_not_slow() -> None:
     limit = line()
-    limit.answered(100_000, 100_000, 0.5)
+    limit.answered(100_000, 100_000, 0.5, 0.0)
     assert limit.grown == 750_000
-    limit.answered(200, 200, 0.15)
+    limit.answered(200, 200, 0.15, 0.0)
     assert limit.grown == 750_000
-    limit.answered(200, 200, 20.0)  # even that was slow
+    limit.answered(200, 200, 20.0, 0.0)  # even that was slow
     assert limit.grown == 37
 
 
 def test_a_time_out_limits_growth() -> None:
     limit = line()
-    limit.answered(100_000, 100_000, 0.5)
-    limit.timed_out(120_000, 30.0)
+    limit.answered(100_000, 100_000, 0.5, 0.0)
+    limit.timed_out(120_000, 0.0, 30.0)
     assert limit.grown == 60_000
 
 
@@ -148,6 +182,6 @@ def test_an_answer_tells_of_all_bytes_that_were_on_their_way() -> None:
     assert ahead == [16_000, 32_000, 48_000, 64_000, 80_000]
     for number, one in enumerate(ahead):
         limit.ended(16_000)
-        limit.answered(16_000, one, 0.5 * (number + 1))
+        limit.answered(16_000, one, 0.5 * (number + 1), 0.0)
         assert limit.grown == 120_000
     assert limit.sent(100) == 100

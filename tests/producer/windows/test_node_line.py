@@ -11,7 +11,7 @@ def test_what_is_known_of_one_node_says_nothing_of_another() -> None:
     lines = NodeLines(producer_config({"bootstrap.servers": "b:1", "max.in.flight.requests.per.connection": 4}))
     one, other = lines.of(1), lines.of(2)
     assert lines.of(1) is one
-    one.limit.timed_out(1000, 30.0)
+    one.limit.timed_out(1000, 0.0, 30.0)
     assert (one.limit.most, other.limit.most) == (500, NO_LIMIT)
     one.window.connected(0.001)
     for _ in range(100):
@@ -23,9 +23,9 @@ def test_what_is_known_of_one_node_says_nothing_of_another() -> None:
 def test_their_limits_are_those_of_the_configs() -> None:
     config = {"bootstrap.servers": "b:1", "request.timeout.ms": 8000, "retry.backoff.max.ms": 500}
     limit = NodeLines(producer_config({**config, "max.request.size": 1000})).of(1).limit
-    limit.timed_out(1000, 30.0)
+    limit.timed_out(1000, 0.0, 30.0)
     assert limit.large_at == 30.5
-    limit.answered(100, 100, 1.0)
+    limit.answered(100, 100, 1.0, 0.0)
     assert limit.grown == 100 * 8 / 8
-    limit.answered(1000, 1000, 1.0)
+    limit.answered(1000, 1000, 1.0, 0.0)
     assert limit.most == NO_LIMIT, "the line has carried the largest request"

@@ -209,6 +209,33 @@ def patient(before: Circumstances) -> Circumstances:
     return changed
 
 
+def of_laborious_brokers(scenario: Scenario) -> Scenario | None:
+    """Two requests at once would take longer than the time-out of a request, and one does not."""
+    found = patient(crowded)(scenario)
+    if found is None or "sasl_mechanism" in found.config:
+        return None
+    config = {"request_timeout_ms": 1000, "delivery_timeout_ms": 5000, "max_in_flight_requests_per_connection": 5}
+    return replace(
+        found,
+        nodes=1,
+        racks=[None],
+        replication=1,
+        broker_configs={
+            **{name: value for name, value in found.broker_configs.items() if name != "log.cleanup.policy"},
+            "connections.max.idle.ms": 600_000,
+            "min.insync.replicas": 1,
+            "message.max.bytes": 1048588,
+        },
+        config=found.config | batches_of(16384) | config,
+        topics=[TopicPlan("topic0", 6, 0.0)],
+        conditions=replace(found.conditions, latency=0.001),
+        labour=0.7,
+        producers=1,
+        work=[replace(found.work[0], producer=0, records=120, burst=1, pause=0.05, large=0.0)],
+        faults_until=0.1,
+    )
+
+
 def on_slow_lines(scenario: Scenario) -> Scenario | None:
     """Large records of one partition cannot cross the line in time; records of other partitions can."""
     found = patient(crowded)(scenario)

@@ -40,6 +40,7 @@ from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.producer.sender.sender import Sender
 from aioproducer.producer.windows.frame_limit import FrameLimit
 from aioproducer.producer.windows.line_limit import LineLimit
+from aioproducer.producer.windows.timely_window import TimelyWindow
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.time_slice import TimeSlice
 
@@ -53,6 +54,7 @@ from .circumstances import (
     growing_in_small_logs,
     held_up,
     near_the_end_of_sequences,
+    of_laborious_brokers,
     of_many_records,
     of_old_records,
     of_topics_with_ids,
@@ -481,7 +483,13 @@ def records_join_a_batch_that_was_drained(monkeypatch: pytest.MonkeyPatch) -> No
 
 @bug(only(on_slow_lines))
 def what_cannot_cross_the_line_is_sent_with_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LineLimit, "timed_out", lambda self, size, now: None)
+    monkeypatch.setattr(LineLimit, "timed_out", lambda self, size, sent_at, now: None)
+
+
+@bug(only(of_laborious_brokers))
+def more_is_under_way_than_can_be_answered_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TimelyWindow, "timed_out", lambda self: None)
+    monkeypatch.setattr(TimelyWindow, "answered", lambda self, took, ahead: None)
 
 
 @bug(only(growing_beyond_requests))

@@ -148,6 +148,8 @@ class SimulatedFaults(Faults, NetworkFaults):
         self.releases = Releases()
         self.on_too_new: Callable[[str], object] = lambda what: None
         """Called for requests in versions that the node does not support."""
+        self.labour = 0.0
+        """Seconds that a broker takes for each Produce request, also after the faults."""
         self.expiry = 0.0
         """Seconds after which a producer may be forgotten."""
         self.transaction: Callable[[str], TransactionMetadata | None] = lambda transactional_id: None
@@ -236,11 +238,15 @@ class SimulatedFaults(Faults, NetworkFaults):
         fault = RequestFault(
             unanswered=self.strikes("unanswered"),
             # A broker handles received requests within request.timeout.ms of the end of their connection.
-            handled_after=min(self._time(), 0.9 * self._late) if self.strikes("queue") else 0.0,
+            handled_after=self._labour(api_key)
+            + (min(self._time(), 0.9 * self._late - self.labour) if self.strikes("queue") else 0.0),
             answered_after=self._time() if self.strikes("late") else 0.0,
             garbage=self._garbage() if self.strikes("garbage") else None,
         )
         return None if fault == RequestFault() else fault
+
+    def _labour(self, api_key: int) -> float:
+        return self.labour if api_key == ApiKey.PRODUCE else 0.0
 
     def _garbage(self) -> bytes:
         """A frame that is too long, has a negative length, answers no request, or is incomplete."""

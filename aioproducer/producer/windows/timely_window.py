@@ -1,0 +1,47 @@
+"""Limits the requests to a node that are unanswered at once, so that each is answered within request.timeout.ms.
+
+Kafka handles the requests of a connection one after the other, so the time to an answer grows with the requests ahead.
+Where a broker takes long for each, the last of five may time out though one alone would be answered. A time-out ends
+the connection, and all of them are sent again. So after a time-out one request is under way, as after TCP's (RFC 5681),
+and each answer allows one more while the last of them would be answered in half of the time. An answer that took longer
+than that allows fewer at once, before any is late.
+
+What the way takes, no matter how many are under way, is known from the first answer of the connection.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+LEAST: Final = 1e-6
+"""Seconds that a request takes at least."""
+
+
+@final
+class TimelyWindow:
+    """The window of one node. Times are in seconds."""
+
+    def __init__(self, most: int, timeout: float) -> None:
+        """``most``: max.in.flight.requests.per.connection; ``timeout``: request.timeout.ms."""
+        self.places: int = most
+        """The requests that may be unanswered."""
+        self._most = most
+        self._timeout = timeout
+        self._way: float = 0.0
+
+    def connected(self, greeting: float) -> None:
+        """There is a connection, whose first answer took ``greeting`` seconds."""
+        self._way = greeting
+
+    def timed_out(self) -> None:
+        """A request was not answered in time."""
+        self.places = 1
+
+    def answered(self, took: float, ahead: int) -> None:
+        """A request was answered after ``took`` seconds; so many were unanswered when it left, with itself."""
+        way = min(self._way, took)
+        fit = (self._timeout - way) / 2 / max((took - way) / ahead, LEAST)
+        if fit < self.places:
+            self.places = max(1, int(fit))
+        elif self.places < self._most and fit >= self.places + 1:
+            self.places += 1
