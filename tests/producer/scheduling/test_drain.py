@@ -331,7 +331,7 @@ class OnASlowLine(Draining):
         """The batches were sealed and sent, and not answered in time. They are ready again."""
         for one in drained:
             one.batch.body = one.batch.records
-        self.line.timed_out(sum(len(one.batch.body) + BATCH_OVERHEAD for one in drained), now)
+        self.line.timed_out(sum(len(one.batch.body) + BATCH_OVERHEAD for one in drained), now - 30.0, now)
         for one in drained:
             one.queue.insert_retry(one.batch)
             self.make_ready(one.queue.partition)
@@ -354,7 +354,7 @@ def test_of_several_large_batches_the_smallest_goes_first_each_alone() -> None:
     here = OnASlowLine(4)
     for partition, size in enumerate((9000, 7000, 8000)):
         here.fill(partition, size=size)
-    here.line.timed_out(2000, -1.0)
+    here.line.timed_out(2000, -31.0, -1.0)
     here.fill(3, size=100)
     taken = []
     while drained := here.drain():
@@ -365,7 +365,7 @@ def test_of_several_large_batches_the_smallest_goes_first_each_alone() -> None:
 
 def test_a_large_batch_has_its_turn_though_there_is_always_a_smaller_one() -> None:
     here = OnASlowLine(2)
-    here.line.timed_out(2000, -1.0)
+    here.line.timed_out(2000, -31.0, -1.0)
     here.fill(0, batches=2, size=9000)
     taken = []
     for now in range(0, 90, 10):
