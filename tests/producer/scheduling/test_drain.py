@@ -384,9 +384,9 @@ def test_requests_that_time_out_are_halved_until_each_batch_is_alone() -> None:
     assert [len(request) for request in requests] == [8]
     for now, number in enumerate((4, 2, 1, 1), 1):
         for request in requests:
-            here.sent_in_vain(request, now=float(now - 1))
+            here.sent_in_vain(request, now=30.0 * now)
         requests = []
-        while drained := here.drain(now=float(now)):
+        while drained := here.drain(now=30.0 * now + 1):
             requests.append(drained)
         assert {len(request) for request in requests} == {number}
         assert sum(map(len, requests)) == 8
