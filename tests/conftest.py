@@ -45,8 +45,8 @@ if importlib.util.find_spec("aioproducer") is not None:
 
 
 def pytest_collection_finish() -> None:
-    """Takes what was collected out of the garbage collector's sight: the objects of 19,000 tests, which each of its full
-    runs would visit."""
+    """Hides what was collected from the garbage collector: each of its full runs would visit the objects of 19,000
+    tests."""
     gc.collect()
     gc.freeze()
 

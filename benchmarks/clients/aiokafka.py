@@ -49,7 +49,7 @@ class Aiokafka(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         send, headers = self._producer.send, self.payload.headers
         failures: Counter[str] = Counter()
-        chunks: Chunks[asyncio.Future[object]] = Chunks(self.run)
+        chunks: Chunks[asyncio.Future[object]] = Chunks(asyncio.Future.done)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []

@@ -43,7 +43,7 @@ class ConfluentKafkaAio(PythonClient):
 
     async def stream(self, records: int) -> Counter[str]:
         failures: Counter[str] = Counter()
-        chunks: Chunks[asyncio.Future[Any]] = Chunks(self.run)
+        chunks: Chunks[asyncio.Future[Any]] = Chunks(asyncio.Future.done)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
