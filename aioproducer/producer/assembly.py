@@ -136,6 +136,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
             ask=lambda queue, batch: inquiry().begin(queue, batch),
             compress=compressor.begin,
             decompress=compressor.undo,
+            in_slices=compressor.in_slices,
             failed=fail_transaction,
         ),
     )

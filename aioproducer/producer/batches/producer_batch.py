@@ -116,7 +116,7 @@ class ProducerBatch:
         self.header: bytes = b""
         self.body: bytes = b""
         self.compressing = False
-        """A worker thread compresses the records, or decompresses the body."""
+        """A worker thread compresses the records, or decompresses the body to split the batch."""
         self.producer_id: i64 = -1
         self.producer_epoch: i64 = -1
         self.base_sequence: i64 = -1

@@ -7,7 +7,7 @@ If an earlier attempt may have appended the whole, the parts record that. Rules 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Final, final
 
 from mypy_extensions import i64
 
@@ -16,12 +16,18 @@ from aioproducer.producer.batches.buffer_pool import BatchBuffer
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.delivery.record_sizes import timestamp_delta_at
-from aioproducer.records.batch_layout import increment_sequence
+from aioproducer.records.batch_layout import BATCH_OVERHEAD, increment_sequence
+from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 from aioproducer.records.written_records import WrittenRecords
 
 MOST_CUTS: Final = 100
 """A batch with more changes between good and refused records fails as a whole, since each part takes its own
 request."""
+
+STEP: Final = 5_000
+"""Records that are copied at once, in some 0.1 ms."""
+STEP_BYTES: Final = 256 * 1024
+"""Bytes likewise."""
 
 
 def may_split(code: ErrorCode, batch: ProducerBatch) -> bool:
@@ -60,25 +66,51 @@ def target_size(batch: ProducerBatch, limit: int) -> int:
     return min(limit, batch.size() // 2)
 
 
-def split(batch: ProducerBatch, records: bytes, target: int, apart: Sequence[int] = ()) -> list[ProducerBatch]:
-    """The children of ``batch``, given its uncompressed records: closed, and not sealed yet.
+@final
+class Cut:
+    """A batch that is being split, given its uncompressed records, step by step.
 
-    Each has ``target`` bytes at most, or one record, and none crosses a border in ``apart``. They keep the batch's age,
-    and its attempts without this one. ``first`` is their position in the batch that was drained.
+    Its children have ``target`` bytes at most, or one record, and none crosses a border in ``apart``. The batch may get
+    other stamps between the steps: the children take them at the end.
     """
-    children: list[ProducerBatch] = []
-    walk = WrittenRecords(records)
-    index: i64 = 0
-    passed = 0
-    while index < batch.count:
-        if passed < len(apart) and index == apart[passed]:
-            passed += 1
-        end: i64 = apart[passed] if passed < len(apart) else batch.count
-        child = _child(batch, index)
-        index = child.append_part(batch, walk, index, end, target)
-        _ = child.freeze()
-        children.append(child)
-    return children
+
+    def __init__(self, batch: ProducerBatch, records: bytes, target: int, apart: Sequence[int] = ()) -> None:
+        self._batch = batch
+        self._walk = WrittenRecords(records)
+        self._target: i64 = target
+        self._borders = [*apart, int(batch.count)]
+        self._index: i64 = 0
+        self._child: ProducerBatch | None = None
+        self._children: list[ProducerBatch] = []
+
+    def step(self) -> bool:
+        """Copies the next records, at most STEP of them or STEP_BYTES and one. Whether it was the last step."""
+        batch, walk, index = self._batch, self._walk, self._index
+        child = self._child
+        if child is None:
+            child = self._child = _child(batch, index)
+        if index == self._borders[0]:
+            self._borders.pop(0)
+        border: i64 = self._borders[0]
+        size = child.size()
+        index = child.append_part(batch, walk, index, min(border, index + STEP), min(self._target, size + STEP_BYTES))
+        self._index = index
+        ended = index == batch.count
+        if ended or index == border or child.size() + BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + walk.rest > self._target:
+            _ = child.freeze()
+            self._children.append(child)
+            self._child = None
+        return ended
+
+    def children(self) -> list[ProducerBatch]:
+        """The children, after the last step: closed, and not sealed yet.
+
+        They keep the batch's age, and its attempts without this one. ``first`` is their position in the batch that was
+        drained.
+        """
+        for child in self._children:
+            _inherit(child, self._batch)
+        return self._children
 
 
 def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
@@ -87,13 +119,17 @@ def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
     result = ProduceResult(parent.present_audience(), parent.topic, parent.partition)
     timestamp = batch.base_timestamp + timestamp_delta_at(batch.sizes, index)
     child = ProducerBatch(result, BatchBuffer(), 0, timestamp, batch.created)
+    child.first = batch.first + index
+    return child
+
+
+def _inherit(child: ProducerBatch, batch: ProducerBatch) -> None:
     child.expected_ratio = batch.expected_ratio
     child.drain_order = batch.drain_order
-    child.first = batch.first + index
     child.producer_id = batch.producer_id
     child.producer_epoch = batch.producer_epoch
     if batch.has_sequence():
-        child.base_sequence = increment_sequence(batch.base_sequence, index)
+        child.base_sequence = increment_sequence(batch.base_sequence, child.first - batch.first)
     child.ready_at = batch.ready_at
     child.attempts = batch.attempts - 1
     child.excused = batch.excused
@@ -103,4 +139,3 @@ def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
     child.maybe_before = batch.maybe_before
     child.arrives_until = batch.arrives_until
     child.reshaped = batch.maybe_appended or batch.reshaped
-    return child

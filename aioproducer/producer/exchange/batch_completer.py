@@ -19,7 +19,7 @@ from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatche
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
-from aioproducer.producer.batches.split import cuts, split, target_size
+from aioproducer.producer.batches.split import STEP, STEP_BYTES, Cut, cuts, target_size
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.ledger import Ledger, in_words
 from aioproducer.producer.diagnosis.reason import Reason
@@ -68,6 +68,7 @@ class NextSteps:
         ask: Callable[[PartitionQueue, ProducerBatch], object],
         compress: Callable[[PartitionQueue, ProducerBatch], object],
         decompress: Callable[[PartitionQueue, ProducerBatch, Callable[[ProducerBatch, bytes], object]], bool],
+        in_slices: Callable[[PartitionQueue, ProducerBatch, Callable[[], bool]], object],
         failed: Callable[[KafkaError], object],
     ) -> None:
         self.again = again
@@ -81,6 +82,9 @@ class NextSteps:
         self.decompress = decompress
         """``decompress(queue, batch, then)``: a batch to split is too large to decompress here; ``then(batch,
         records)`` follows unless the batch ends before. False if that is not possible."""
+        self.in_slices = in_slices
+        """``in_slices(queue, batch, step)``: a batch takes long to split; ``step()`` is called until it returns True,
+        or the batch ends, with turns of the loop in between."""
         self.failed = failed
         """``failed(error)``: a batch has failed; called before its records end."""
 
@@ -108,6 +112,7 @@ class BatchCompleter:
         self._ask = steps.ask
         self._compress = steps.compress
         self._decompress = steps.decompress
+        self._in_slices = steps.in_slices
         self._on_failed = steps.failed
         self._failures = failures
         self._history = history
@@ -321,15 +326,30 @@ class BatchCompleter:
         self._cut(queue, batch, target_size(batch, self._sealer.limit_after(batch, now)), [])
 
     def _cut(self, queue: PartitionQueue, batch: ProducerBatch, target: int, parts: list[int]) -> None:
-        then = partial(self._replace, queue, target, parts)
+        then = partial(self._cut_up, queue, target, parts)
         if batch.size() < self._sealer.thread_bytes or not self._decompress(queue, batch, then):
             then(batch, self._sealer.records_of(batch))
 
-    def _replace(
+    def _cut_up(
         self, queue: PartitionQueue, target: int, parts: list[int], batch: ProducerBatch, records: bytes
     ) -> None:
         """Splits a batch in line, given its uncompressed records."""
-        children = split(batch, records, target, parts)
+        cut = Cut(batch, records, target, parts)
+        if batch.count > STEP or len(records) > STEP_BYTES:
+            self._in_slices(queue, batch, partial(self._step, queue, batch, cut))
+            return
+        while not self._step(queue, batch, cut):
+            pass
+
+    def _step(self, queue: PartitionQueue, batch: ProducerBatch, cut: Cut) -> bool:
+        """Whether it was the last one, and the parts are in the batch's place."""
+        if not cut.step():
+            return False
+        self._replace(queue, batch, cut.children())
+        return True
+
+    def _replace(self, queue: PartitionQueue, batch: ProducerBatch, children: list[ProducerBatch]) -> None:
+        """Replaces a batch in line."""
         sequences = queue.sequences
         if sequences is not None and batch.has_sequence():
             sequences.split(batch, children)

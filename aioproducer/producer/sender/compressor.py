@@ -2,14 +2,15 @@
 
 The codecs release the GIL while they work. A batch is compressed once it takes no more records, and is drained only
 after that: it has no sequence yet, and keeps its place in its partition. So threads do not affect order, sequences and
-retries. A batch to split is decompressed likewise: it waits in its place like a retry. Either may end meanwhile, by its
-time-out or an abort; then the thread's result is dropped.
+retries. A batch to split is decompressed likewise, and cut on the loop in slices: it waits in its place like a retry.
+Either may end meanwhile, by its time-out or an abort; then the result is dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,6 +18,7 @@ from functools import partial
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.exchange.sealer import Sealer
+from aioproducer.timing.time_slice import TimeSlice
 
 MOST_THREADS = 4
 
@@ -44,6 +46,10 @@ class Compressor:
         self._threads = ThreadPoolExecutor(
             min(MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="aioproducer compression"
         )  # starts a thread only when there is work
+        self._loop = loop
+        self._slice = TimeSlice(loop)
+        self._steps: deque[tuple[PartitionQueue, ProducerBatch, Callable[[], bool]]] = deque()
+        """What is done in slices."""
         self._run: Callable[..., asyncio.Future[bytes]] = partial(loop.run_in_executor, self._threads)
         self._under_way: set[asyncio.Future[bytes]] = set()
 
@@ -56,6 +62,31 @@ class Compressor:
         takes it.
         """
         return self._begin(self._sealer.records_of, queue, batch, then)
+
+    def in_slices(self, queue: PartitionQueue, batch: ProducerBatch, step: Callable[[], bool]) -> None:
+        """Calls ``step`` until it returns True, or the batch ends. Other tasks get a turn after each slice, which all
+        batches share, and the batch waits in its place.
+        """
+        batch.compressing = True
+        self._steps.append((queue, batch, step))
+        if len(self._steps) == 1:
+            self._loop.call_soon(self._next_slice)
+
+    def _next_slice(self) -> None:
+        self._slice.begin()
+        try:
+            while self._steps and not self._slice.over():
+                queue, batch, step = self._steps[0]
+                if not batch.result.done() and not step():
+                    continue
+                batch.compressing = False
+                self._steps.popleft()
+                self._on_done(queue)
+        except Exception as bug:  # the loop would only log it, and waiters would never end
+            self._on_crash(bug)
+            return
+        if self._steps:
+            self._loop.call_soon(self._next_slice)
 
     def _begin(
         self, work: Callable[[ProducerBatch], bytes], queue: PartitionQueue, batch: ProducerBatch, then: Then

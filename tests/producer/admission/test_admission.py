@@ -18,12 +18,12 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.producer.admission.admission import Admission
-from aioproducer.producer.batches.split import split
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.hooks.hooks import Hooks
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from tests.producer.parking.test_parking_lot import Parking
 from tests.producer.simulations.standing_loop import NOW_MS, failure
+from tests.support.splitting import split
 
 TOPICS = ("t", "u")
 

@@ -19,7 +19,7 @@ from aioproducer.errors import (
 )
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
-from aioproducer.producer.batches.split import MOST_CUTS, cuts, may_split, split, target_size
+from aioproducer.producer.batches.split import MOST_CUTS, STEP, STEP_BYTES, Cut, cuts, may_split, target_size
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.protocol.api_key import ApiKey
@@ -31,6 +31,7 @@ from tests.producer.simulations.standing_loop import NOW_MS, Loop, make_batch
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, answer, drop, edited, error
+from tests.support.splitting import split
 from tests.support.virtual_time import World, virtual
 
 data = st.none() | st.binary(max_size=300)
@@ -138,6 +139,36 @@ def by_the_record(batch: ProducerBatch, target: int) -> list[ProducerBatch]:
     for child in children:
         child.freeze()
     return children
+
+
+@pytest.mark.parametrize(("records", "size"), [(3 * STEP + 7, 1), (STEP, 20), (20, STEP_BYTES // 3), (5, STEP_BYTES)])
+@pytest.mark.parametrize("parts", [1.5, 2, 7])
+def test_a_large_batch_is_cut_in_steps(records: int, size: int, parts: float) -> None:
+    batch = make_batch(Loop())
+    for number in range(records):
+        _ = batch.append(NOW_MS + number, None, b"%d" % number + bytes(size), None)
+    batch.freeze()
+    target = int(int(batch.size()) / parts)
+    cut = Cut(batch, batch.records, target)
+    steps = 1
+    while not cut.step():
+        steps += 1
+    assert steps >= max(records // STEP, records * size // (STEP_BYTES + size))
+    children, expected = cut.children(), by_the_record(batch, target)
+    assert [(child.records, child.sizes) for child in children] == [(child.records, child.sizes) for child in expected]
+
+
+def test_what_happens_to_a_batch_while_it_is_cut_happens_to_its_parts() -> None:
+    batch = frozen(1, 1, 1, 1)
+    batch.producer_id, batch.producer_epoch, batch.base_sequence = 9, 3, 100
+    cut = Cut(batch, batch.records, 1)
+    assert not cut.step()
+    batch.producer_epoch, batch.base_sequence, batch.maybe_appended = 4, 0, True
+    while not cut.step():
+        pass
+    children = cut.children()
+    assert [child.base_sequence for child in children] == [0, 1, 2, 3]
+    assert {(child.producer_epoch, child.maybe_appended) for child in children} == {(4, True)}
 
 
 lasting = st.integers(0, 2**62) | st.integers(NOW_MS - 9000, NOW_MS + 9000)

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.batches.producer_batch import ProducerBatch
-from aioproducer.producer.batches.split import split
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import (
     KNOWN_FOR,
@@ -16,6 +15,7 @@ from aioproducer.producer.idempotence.sequences import (
 )
 from aioproducer.records.batch_layout import increment_sequence
 from tests.producer.simulations.standing_loop import Loop, make_batch
+from tests.support.splitting import split
 
 
 def ids_of(producer_id: int = 7, epoch: int = 0) -> ProducerIds:

@@ -13,6 +13,7 @@ import pytest
 from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
 from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.errors.error_code import ErrorCode
+from aioproducer.producer.batches.split import STEP
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
@@ -396,3 +397,69 @@ async def test_a_batch_that_cannot_be_decompressed_fails_the_producer(world: Wor
         threads.break_down(ZeroDivisionError("bug"))
         ended = [await end_of(delivery) for delivery in deliveries]
         assert all(isinstance(one, KafkaError) for one in ended)
+
+
+class OneStep:
+    """A slice of time in which one step is done."""
+
+    def begin(self) -> None:
+        self.done = False
+
+    def over(self) -> bool:
+        done, self.done = self.done, True
+        return done
+
+
+@asynccontextmanager
+async def cutting(count: int = 3 * STEP, **config: Any) -> AsyncIterator[tuple[ScriptedCluster, Any, list[Delivery]]]:
+    """A batch of many records has been decompressed, and the first of them are in its first part."""
+    large = {"batch_size": 1 << 20, "linger_ms": 1000, "buffer_memory": 1 << 23}
+    async with compressing(**large, **config) as (cluster, producer, threads):
+        parts_of(producer).compressor._slice = OneStep()
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.MESSAGE_TOO_LARGE))
+        deliveries = [producer.send("t", b"%d" % number) for number in range(count)]
+        flushed = asyncio.create_task(producer.flush())
+        await asyncio.sleep(0.1)
+        threads.finish()
+        await asyncio.sleep(0.1)
+        threads.finish()  # decompressed
+        for _ in range(2):
+            await asyncio.sleep(0)
+        assert producer.explain("t", 0).reason is Reason.COMPRESSION
+        yield cluster, producer, deliveries
+        await threads.finish_all()
+        await flushed
+        assert all_memory_free(producer)
+
+
+@virtual
+async def test_a_large_batch_is_cut_with_turns_of_the_loop_in_between(world: World) -> None:
+    async with cutting() as (cluster, producer, deliveries):
+        turns = 0
+        while producer.metrics()["batch-split-total"] == 0:
+            await asyncio.sleep(0)
+            turns += 1
+        assert 1 < turns < 20
+    assert [delivery.result().offset for delivery in deliveries] == list(range(len(deliveries)))
+    assert cluster.values("t") == [b"%d" % number for number in range(len(deliveries))]
+
+
+@virtual
+async def test_a_batch_may_end_while_it_is_cut(world: World) -> None:
+    async with cutting(delivery_timeout_ms=4000, request_timeout_ms=1000) as (_, producer, deliveries):
+        compressor = parts_of(producer).compressor
+        ((queue, batch, step),) = compressor._steps
+        compressor._steps[0] = (queue, batch, lambda: step is None)  # never the last one
+        assert isinstance(await end_of(deliveries[0]), TimeoutException)
+        await asyncio.sleep(0.1)
+        assert not compressor._steps
+        assert producer.metrics()["batch-split-total"] == 0
+
+
+@virtual
+async def test_a_bug_while_a_batch_is_cut_fails_the_producer(world: World) -> None:
+    async with cutting() as (_, producer, deliveries):
+        compressor = parts_of(producer).compressor
+        queue, batch, _ = compressor._steps[0]
+        compressor._steps[0] = (queue, batch, lambda: 1 // 0 > 0)
+        assert isinstance(await end_of(deliveries[0]), KafkaError)

@@ -31,6 +31,7 @@ from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.log_inquiry import is_in_log
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
+from tests.support.splitting import at_once
 
 from .broker_model import Partition, Request, states_of
 from .standing_loop import Accumulation
@@ -106,6 +107,7 @@ class PartitionSimulation(Accumulation):
                 ask=lambda queue, batch: self.questions.append((queue, batch)),
                 compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
                 decompress=self.decompress,
+                in_slices=at_once,
                 failed=lambda error: None,
             ),
         )

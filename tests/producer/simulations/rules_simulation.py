@@ -38,6 +38,7 @@ from aioproducer.records.compression import CompressionType
 from aioproducer.timing.loop_clock import LoopClock
 from aioproducer.types import PartitionInfo
 from tests.support.exhaust import exhaust
+from tests.support.splitting import at_once
 
 from . import broker_model
 from .broker_model import states_of
@@ -100,6 +101,7 @@ class RulesSimulation(Accumulation):
                 ask=lambda queue, batch: self.questions.append((queue, batch)),
                 compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
                 decompress=lambda queue, batch, then: False,
+                in_slices=at_once,
                 failed=self._batch_failed,
             ),
         )

@@ -21,7 +21,7 @@ from aioproducer.producer.batches import producer_batch
 from aioproducer.producer.batches.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.batches.join import join
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
-from aioproducer.producer.batches.split import split
+from aioproducer.producer.batches.split import Cut
 from aioproducer.producer.exchange import batch_completer, completion, produce_exchange
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
 from aioproducer.producer.exchange.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
@@ -243,24 +243,24 @@ def callers_waiting_for_memory_are_not_woken(monkeypatch: pytest.MonkeyPatch) ->
 
 @bug()
 def the_parts_of_a_split_have_one_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def split_alike(batch: Any, *args: Any) -> Any:
-        children = split(batch, *args)
-        for child in children:
-            child.base_sequence = batch.base_sequence
-        return children
+    def children(original: Any, self: Cut) -> Any:
+        parts = original(self)
+        for part in parts:
+            part.base_sequence = parts[0].base_sequence
+        return parts
 
-    monkeypatch.setattr(batch_completer, "split", split_alike)
+    wrap(monkeypatch, Cut, "children", children)
 
 
 @bug()
 def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) -> None:
-    def split_in_reverse(batch: Any, *args: Any) -> Any:
-        children = split(batch, *args)
-        for number, child in enumerate(reversed(children)):
-            child.drain_order += number
-        return children[::-1]
+    def children(original: Any, self: Cut) -> Any:
+        parts = original(self)
+        for number, part in enumerate(reversed(parts)):
+            part.drain_order += number
+        return parts[::-1]
 
-    monkeypatch.setattr(batch_completer, "split", split_in_reverse)
+    wrap(monkeypatch, Cut, "children", children)
 
 
 @bug(only(growing))
@@ -380,13 +380,13 @@ def epochs_go_on_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug(only(of_many_records, limits=0.3, unanswered=0.3))
 def the_parts_of_a_batch_that_may_be_in_the_log_do_not_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def split_carelessly(batch: Any, *args: Any) -> Any:
-        children = split(batch, *args)
-        for child in children:
-            child.maybe_appended = child.reshaped = False
-        return children
+    def children(original: Any, self: Cut) -> Any:
+        parts = original(self)
+        for part in parts:
+            part.maybe_appended = part.reshaped = False
+        return parts
 
-    monkeypatch.setattr(batch_completer, "split", split_carelessly)
+    wrap(monkeypatch, Cut, "children", children)
 
 
 @bug(only(patient(of_many_records), limits=0.3, lost=0.3))
