@@ -11,7 +11,7 @@ from aioproducer.producer.batches.split import Cut
 
 def split(batch: ProducerBatch, records: bytes, target: int, apart: Sequence[int] = ()) -> list[ProducerBatch]:
     """The children of a batch, all steps at once."""
-    cut = Cut(batch, records, target, apart)
+    cut = Cut(batch, lambda: records, target, apart)
     while not cut.step():
         pass
     return cut.children()

@@ -6,7 +6,7 @@ If an earlier attempt may have appended the whole, the parts record that. Rules 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -68,15 +68,18 @@ def target_size(batch: ProducerBatch, limit: int) -> int:
 
 @final
 class Cut:
-    """A batch that is being split, given its uncompressed records, step by step.
+    """A batch that is being split, step by step. The first step calls ``records``, for its uncompressed records.
 
     Its children have ``target`` bytes at most, or one record, and none crosses a border in ``apart``. The batch may get
     other stamps between the steps: the children take them at the end.
     """
 
-    def __init__(self, batch: ProducerBatch, records: bytes, target: int, apart: Sequence[int] = ()) -> None:
+    def __init__(
+        self, batch: ProducerBatch, records: Callable[[], bytes], target: int, apart: Sequence[int] = ()
+    ) -> None:
         self._batch = batch
-        self._walk = WrittenRecords(records)
+        self._records = records
+        self._walk: WrittenRecords | None = None
         self._target: i64 = target
         self._borders = [*apart, int(batch.count)]
         self._index: i64 = 0
@@ -86,6 +89,8 @@ class Cut:
     def step(self) -> bool:
         """Copies the next records, at most STEP of them or STEP_BYTES and one. Whether it was the last step."""
         batch, walk, index = self._batch, self._walk, self._index
+        if walk is None:
+            walk = self._walk = WrittenRecords(self._records())
         child = self._child
         if child is None:
             child = self._child = _child(batch, index)

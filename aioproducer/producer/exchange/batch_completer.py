@@ -19,7 +19,7 @@ from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatche
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
-from aioproducer.producer.batches.split import STEP, STEP_BYTES, Cut, cuts, target_size
+from aioproducer.producer.batches.split import Cut, cuts, target_size
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.ledger import Ledger, in_words
 from aioproducer.producer.diagnosis.reason import Reason
@@ -83,8 +83,8 @@ class NextSteps:
         """``decompress(queue, batch, then)``: a batch to split is too large to decompress here; ``then(batch,
         records)`` follows unless the batch ends before. False if that is not possible."""
         self.in_slices = in_slices
-        """``in_slices(queue, batch, step)``: a batch takes long to split; ``step()`` is called until it returns True,
-        or the batch ends, with turns of the loop in between."""
+        """``in_slices(queue, batch, step)`` calls ``step`` until it returns True, or the batch ends: an answer may
+        refuse hundreds of batches, each of which takes a while to split."""
         self.failed = failed
         """``failed(error)``: a batch has failed; called before its records end."""
 
@@ -328,18 +328,16 @@ class BatchCompleter:
     def _cut(self, queue: PartitionQueue, batch: ProducerBatch, target: int, parts: list[int]) -> None:
         then = partial(self._cut_up, queue, target, parts)
         if batch.size() < self._sealer.thread_bytes or not self._decompress(queue, batch, then):
-            then(batch, self._sealer.records_of(batch))
+            self._cut_in_slices(queue, batch, Cut(batch, partial(self._sealer.records_of, batch), target, parts))
 
     def _cut_up(
         self, queue: PartitionQueue, target: int, parts: list[int], batch: ProducerBatch, records: bytes
     ) -> None:
-        """Splits a batch in line, given its uncompressed records."""
-        cut = Cut(batch, records, target, parts)
-        if batch.count > STEP or len(records) > STEP_BYTES:
-            self._in_slices(queue, batch, partial(self._step, queue, batch, cut))
-            return
-        while not self._step(queue, batch, cut):
-            pass
+        """A thread has decompressed the batch."""
+        self._cut_in_slices(queue, batch, Cut(batch, lambda: records, target, parts))
+
+    def _cut_in_slices(self, queue: PartitionQueue, batch: ProducerBatch, cut: Cut) -> None:
+        self._in_slices(queue, batch, partial(self._step, queue, batch, cut))
 
     def _step(self, queue: PartitionQueue, batch: ProducerBatch, cut: Cut) -> bool:
         """Whether it was the last one, and the parts are in the batch's place."""

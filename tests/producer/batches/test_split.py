@@ -149,7 +149,7 @@ def test_a_large_batch_is_cut_in_steps(records: int, size: int, parts: float) ->
         _ = batch.append(NOW_MS + number, None, b"%d" % number + bytes(size), None)
     batch.freeze()
     target = int(int(batch.size()) / parts)
-    cut = Cut(batch, batch.records, target)
+    cut = Cut(batch, lambda: batch.records, target)
     steps = 1
     while not cut.step():
         steps += 1
@@ -161,7 +161,7 @@ def test_a_large_batch_is_cut_in_steps(records: int, size: int, parts: float) ->
 def test_what_happens_to_a_batch_while_it_is_cut_happens_to_its_parts() -> None:
     batch = frozen(1, 1, 1, 1)
     batch.producer_id, batch.producer_epoch, batch.base_sequence = 9, 3, 100
-    cut = Cut(batch, batch.records, 1)
+    cut = Cut(batch, lambda: batch.records, 1)
     assert not cut.step()
     batch.producer_epoch, batch.base_sequence, batch.maybe_appended = 4, 0, True
     while not cut.step():
