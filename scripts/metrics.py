@@ -49,7 +49,7 @@ and alarms for it can be reused. **Own** metrics are not in Kafka.
 - Rates, averages and maxima cover the last `metrics.num.samples` windows of `metrics.sample.window.ms`, counted as
   Kafka counts them: all windows but the last are taken as complete. Totals count from when the producer was made.
 - An average or maximum without values is NaN, as in Kafka; `as_dict()` has None there.
-- Sensors record batches, requests and answers, never single records. A snapshot takes about 0.15 µs per metric.
+- Sensors record batches, requests and answers, never single records.
 - The metrics of a topic appear with the first batch sent to it, and disappear when it has been unused for
   `metadata.max.idle.ms`. Those of a broker appear with the first connection to it, and disappear when it leaves the
   cluster. If either comes back, its totals start again from 0. (Kafka's stay for ever.)

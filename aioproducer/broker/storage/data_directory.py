@@ -43,8 +43,8 @@ class DataDirectory:
     """
 
     logs_at_once = CommitPace.MOST
-    """How many logs one commit writes to: the event loop prepares and ends it in some 3 ms. Others wait for the next
-    one."""
+    """How many logs one commit writes to: preparing and ending it takes the event loop time for each. Others wait for
+    the next one."""
 
     def __init__(
         self,
