@@ -45,6 +45,7 @@ class Gauges:
     parked_bytes: int = 0
     parked_records: int = 0
     requests_in_flight: int = 0
+    unanswered_since: float = math.nan
     metadata_time: float = -math.inf
     unreachable_since: float = math.nan
     failed: bool = False
@@ -144,6 +145,12 @@ class ProducerMetrics:
         )
         group.gauge(
             "requests-in-flight", "requests without an answer yet", lambda now: float(self._gauges().requests_in_flight)
+        )
+        group.gauge(
+            "unanswered-age",
+            "seconds since the oldest of them was sent; NaN if there is none",
+            lambda now: now - self._gauges().unanswered_since,
+            own=True,
         )
         group.gauge(
             "producer-failed",

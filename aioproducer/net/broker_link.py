@@ -90,6 +90,10 @@ class BrokerLink:
     def in_flight(self) -> int:
         return 0 if self.connection is None else len(self.connection.in_flight)
 
+    def unanswered_since(self) -> float:
+        """When the oldest request without an answer was sent; NaN if there is none."""
+        return math.nan if self.connection is None else self.connection.unanswered_since()
+
     def can_send(self, now: float) -> bool:
         """Whether one more request may go out: ready, writable, not throttled, and the window is not full."""
         connection = self.connection

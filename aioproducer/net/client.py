@@ -122,6 +122,11 @@ class KafkaClient:
         """Requests without an answer, to all brokers."""
         return sum(link.in_flight() for link in self._all_links())
 
+    def unanswered_since(self) -> float:
+        """When the oldest of them was sent; NaN if there is none."""
+        oldest = [link.unanswered_since() for link in self._all_links() if link.in_flight()]
+        return min(oldest, default=math.nan)
+
     def transaction_version(self, node_id: int | None) -> int | None:
         """The cluster's ``transaction.version`` as this node reported at the last connection; 0 if it knows none.
 

@@ -516,6 +516,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
             parked_bytes=core.lot.bytes,
             parked_records=len(core.lot),
             requests_in_flight=core.sender.requests_in_flight(),
+            unanswered_since=core.sender.unanswered_since(),
             metadata_time=core.sender.metadata_time(),
             unreachable_since=core.sender.unreachable_since(),
             failed=core.sender.fatal is not None,

@@ -19,7 +19,7 @@ def test_a_new_producer_has_every_metric_and_no_figures() -> None:
     assert found["buffer-total-bytes"] == found["buffer-available-bytes"] == 1000
     rest = {name.name: value for name, value in found.items() if name.name != "count" and "buffer-" not in name.name}
     assert {name for name, value in rest.items() if math.isnan(value)} == {
-        name for name in rest if name.endswith(("-avg", "-max", "metadata-age", "unreachable-age"))
+        name for name in rest if name.endswith(("-avg", "-max", "metadata-age", "unreachable-age", "unanswered-age"))
     }
     assert {value for value in rest.values() if not math.isnan(value)} == {0.0}
     assert {name.tags for name in found} == {(("client-id", "me"),)}
@@ -109,6 +109,7 @@ def test_gauges_are_computed_on_reading() -> None:
         parked_bytes=1,
         parked_records=3,
         requests_in_flight=4,
+        unanswered_since=4.0,
         metadata_time=7.0,
         unreachable_since=8.0,
     )
@@ -118,6 +119,7 @@ def test_gauges_are_computed_on_reading() -> None:
     names = ("buffer-available-bytes", "waiting-threads", "parked-bytes", "parked-records")
     assert [found[name] for name in names] == [60.0, 2.0, 1.0, 3.0]
     assert (found["requests-in-flight"], found["metadata-age"], found["unreachable-age"]) == (4.0, 3.0, 2.0)
+    assert found["unanswered-age"] == 6.0
     assert metrics.snapshot(10.0)["parked-bytes"] == 9.0
 
 

@@ -157,6 +157,10 @@ class Connection:
         self.send(MessageRequest(request, version, settle, body))
         return future
 
+    def unanswered_since(self) -> float:
+        """When the oldest request without an answer was sent; NaN if there is none."""
+        return self.in_flight[0].sent_at if self.in_flight else math.nan
+
     def close_when_answered(self, error: KafkaError) -> None:
         """Takes no more requests, and closes when those under way have ended."""
         self._last_words = error

@@ -35,6 +35,9 @@ class HealthThresholds:
     """More than this part of parked.memory is taken."""
     request_latency_ms: float | None = None
     """Answers take longer than this on average; set what your service allows. None: half of request.timeout.ms."""
+    unanswered_seconds: float | None = None
+    """A request has been unanswered for longer than this, as by a broker that hangs. None: half of
+    request.timeout.ms."""
     batch_fill: float = 0.25
     """Batches reach less than this part of batch.size on average…"""
     records_per_request: float = 2.0
@@ -69,6 +72,7 @@ def findings(
         *_outage(found, limits),
         *_memory(found, config, limits),
         *_latency(found, config, limits),
+        *_silence(found, config, limits),
     ]
     judged += _batching(found, config, limits)
     return sorted(judged, key=lambda finding: -finding.severity)
@@ -154,6 +158,21 @@ def _latency(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThres
             Severity.WARNING,
             f"brokers or the network are slow{_slowest(found)}; also look at produce-throttle-time-avg, and whether "
             "something blocks the event loop",
+        )
+
+
+def _silence(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThresholds) -> Iterator[HealthFinding]:
+    half = config.request_timeout_ms / 2000
+    longest = half if limits.unanswered_seconds is None else limits.unanswered_seconds
+    unanswered = found["unanswered-age"]
+    if unanswered > longest:
+        yield HealthFinding(
+            "unanswered-age",
+            unanswered,
+            longest,
+            Severity.WARNING,
+            "a broker does not answer: its records are sent again after request.timeout.ms, and fail after "
+            "delivery.timeout.ms; see producer.explain(topic, partition), and whether the broker hangs",
         )
 
 

@@ -115,6 +115,10 @@ class Sender:
     def requests_in_flight(self) -> int:
         return self._client.requests_in_flight()
 
+    def unanswered_since(self) -> float:
+        """When the oldest request without an answer was sent; NaN if there is none."""
+        return self._client.unanswered_since()
+
     def metadata_time(self) -> float:
         """When metadata last arrived; minus infinity before that."""
         return self._client.metadata.updated_at

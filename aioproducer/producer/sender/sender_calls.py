@@ -43,6 +43,9 @@ class SenderCalls(Protocol):
 
     def requests_in_flight(self) -> int: ...
 
+    def unanswered_since(self) -> float:
+        """When the oldest request without an answer was sent; NaN if there is none."""
+
     def metadata_time(self) -> float:
         """When metadata last arrived; minus infinity before that."""
 

@@ -238,6 +238,9 @@ class MockSender:
     def requests_in_flight(self) -> int:
         return len(self._pending)
 
+    def unanswered_since(self) -> float:
+        return math.nan
+
     def metadata_time(self) -> float:
         return self._began
 

@@ -57,6 +57,7 @@ def test_a_healthy_producer_has_no_findings() -> None:
         ("records-per-request-avg", 2, 1.9, 2, Severity.HINT),
         ("parked-bytes", 500, 501, 500, Severity.WARNING),
         ("unreachable-age", math.nan, 0, 0, Severity.WARNING),
+        ("unanswered-age", 15, 15.1, 15, Severity.WARNING),
     ],
 )
 def test_each_metric_has_its_threshold(
@@ -90,6 +91,13 @@ def test_the_threshold_of_request_latency_is_the_users_to_set() -> None:
     assert found(request_latency_avg=200, thresholds=thresholds) == []
     (finding,) = found(request_latency_avg=201, thresholds=thresholds)
     assert finding.threshold == 200
+
+
+def test_the_threshold_of_unanswered_requests_is_the_users_to_set() -> None:
+    thresholds = HealthThresholds(unanswered_seconds=2)
+    assert found(unanswered_age=2, thresholds=thresholds) == []
+    (finding,) = found(unanswered_age=2.1, thresholds=thresholds)
+    assert finding.threshold == 2
 
 
 def test_the_threshold_of_unreachable_brokers_is_the_users_to_set() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import math
 from typing import Any
 
 import pytest
@@ -15,11 +16,12 @@ import pytest
 from aioproducer import Delivery, HealthThresholds, KafkaProducer, Severity, wait_all
 from aioproducer.errors import Outcome, TimeoutException
 from aioproducer.integrations.service_health import liveness, readiness
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.timing import time_slice
 from tests.support.compiled import COMPILED
 from tests.support.producing import all_memory_free
-from tests.support.scripted_broker import ScriptedCluster
+from tests.support.scripted_broker import ScriptedCluster, never
 from tests.support.virtual_time import World, virtual
 
 PARTITIONS = 6
@@ -166,6 +168,26 @@ async def test_closing_in_an_outage_tells_what_is_proven(world: World) -> None:
         assert under_way.outcome is Outcome.UNKNOWN
         assert behind.outcome is Outcome.NOT_SENT
         world.hung_until = 0.0
+
+
+@virtual
+async def test_a_broker_that_hangs_is_a_finding_before_its_requests_time_out(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            _ = await producer.send("t", b"before")
+            assert math.isnan(producer.metrics()["unanswered-age"])
+            cluster.broker.script(ApiKey.PRODUCE, never())
+            hanging = producer.send("t", b"hangs")
+            await asyncio.sleep(14)
+            assert producer.health() == []
+            await asyncio.sleep(2)
+            (finding,) = producer.health()
+            assert (finding.metric, finding.severity) == ("unanswered-age", Severity.WARNING)
+            assert 15 < finding.value < 16.1
+            assert readiness([producer]).status == 200  # other brokers may answer
+            _ = await hanging
+            assert math.isnan(producer.metrics()["unanswered-age"])
 
 
 @pytest.mark.parametrize(("missed", "pending"), [(False, False), (True, False), (True, True)])
