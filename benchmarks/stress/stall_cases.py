@@ -22,6 +22,8 @@ from benchmarks.stress.measured_loop import Held, MeasuredLoop
 from benchmarks.stress.producer_parts import parts_of
 
 VALUE = bytes(900)
+OF_A_BATCH = 1536 + 1024
+"""The memory that an open batch is charged at first: its objects, and batch.initial.size."""
 
 
 class WrongRun(Exception):
@@ -147,6 +149,46 @@ async def expiry(loop: MeasuredLoop, size: int) -> Held:
                 await asyncio.sleep(0.1)
             if not all(isinstance(one.exception(), DeliveryError) for one in deliveries):
                 raise WrongRun("not all batches expired")
+        finally:
+            await producer.close(0)
+    return held
+
+
+async def flush(loop: MeasuredLoop, size: int) -> Held:
+    """Lingering batches in many partitions, and a call that waits for all of them."""
+    return await _lingering(loop, size, KafkaProducer.flush)
+
+
+async def hurry(loop: MeasuredLoop, size: int) -> Held:
+    """Lingering batches in many partitions, and a record for which there is no memory."""
+
+    async def one_more(producer: KafkaProducer) -> None:
+        _ = await producer.send("t", bytes(500_000), partition=0)
+
+    return await _lingering(loop, size, one_more)
+
+
+async def _lingering(
+    loop: MeasuredLoop, size: int, call: Callable[[KafkaProducer], Coroutine[Any, Any, object]]
+) -> Held:
+    with ThreadedCluster() as cluster:
+        cluster.create_topic("t", size)
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            linger_ms=600_000,
+            delivery_timeout_ms=700_000,
+            buffer_memory=size * OF_A_BATCH + 100_000,
+        )
+        await producer.start()
+        try:
+            await producer.partitions_for("t")
+            for partition in range(size):
+                _ = producer.send("t", b"v", partition=partition)
+            gc.collect()
+            with loop.measured() as held:
+                await asyncio.create_task(call(producer))
+            if producer.metrics()["record-error-total"]:
+                raise WrongRun("not all records were delivered")
         finally:
             await producer.close(0)
     return held
@@ -339,6 +381,8 @@ CASES = (
     Case("starting", "tasks that await `send`, of a producer that has just been started", 20_000, starting),
     Case("forgotten", "records without room whose deliveries are not awaited", 20_000, forgotten),
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
+    Case("flush", "partitions with a lingering batch each, flushed", 10_000, flush),
+    Case("hurry", "the same, and a record that waits for memory", 10_000, hurry),
     Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
     Case("first-topics", "topics in their first metadata, each with a record that waits for it", 10_000, first_topics),

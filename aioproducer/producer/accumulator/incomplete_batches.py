@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
@@ -20,10 +20,11 @@ from aioproducer.producer.batches.producer_batch import ProducerBatch
 class _Entry:
     """A batch's queue, and the batches before and behind it."""
 
-    __slots__ = ("newer", "older", "queue")
+    __slots__ = ("newer", "number", "older", "queue")
 
-    def __init__(self, queue: PartitionQueue) -> None:
+    def __init__(self, queue: PartitionQueue, number: i64) -> None:
         self.queue = queue
+        self.number = number
         self.older: ProducerBatch | None = None
         self.newer: ProducerBatch | None = None
 
@@ -32,19 +33,27 @@ class _Entry:
 class IncompleteBatches:
     """Kafka's class of this name: a doubly linked list, and each batch's node in it."""
 
-    __slots__ = ("_entries", "_newest", "oldest", "topics")
+    __slots__ = ("_entries", "_newest", "count", "oldest", "topics")
 
     def __init__(self) -> None:
         self._entries: dict[ProducerBatch, _Entry] = {}
         self._newest: ProducerBatch | None = None
         self.oldest: ProducerBatch | None = None
         """The oldest batch; None if there is none."""
+        self.count: i64 = 0
+        """How many batches there have been. Later ones have larger numbers, and parts have that of the whole."""
         self.topics: dict[str, int] = {}
         """How many of the batches are each topic's; topics without one are not in it."""
 
     def add(self, batch: ProducerBatch, queue: PartitionQueue) -> None:
         """A new batch, the newest."""
-        self._insert(batch, queue, self._newest)
+        self.count += 1
+        self._insert(batch, queue, self._newest, self.count)
+
+    def first_of(self, count: int) -> ProducerBatch | None:
+        """The oldest batch, if it is one of the first ``count`` that there have been."""
+        oldest = self.oldest
+        return None if oldest is None or self._entries[oldest].number > count else oldest
 
     def remove(self, batch: ProducerBatch) -> None:
         """Removes a batch that has ended; harmless if it was removed before."""
@@ -73,7 +82,7 @@ class IncompleteBatches:
         place = whole.older
         self.remove(batch)
         for part in parts:
-            self._insert(part, whole.queue, place)
+            self._insert(part, whole.queue, place, whole.number)
             place = part
 
     def join(self, parts: list[ProducerBatch], whole: ProducerBatch) -> None:
@@ -82,9 +91,9 @@ class IncompleteBatches:
         for part in parts:
             self.remove(part)
 
-    def _insert(self, batch: ProducerBatch, queue: PartitionQueue, older: ProducerBatch | None) -> None:
+    def _insert(self, batch: ProducerBatch, queue: PartitionQueue, older: ProducerBatch | None, number: i64) -> None:
         """Inserts behind ``older``; at the front if that is None."""
-        entry = self._entries[batch] = _Entry(queue)
+        entry = self._entries[batch] = _Entry(queue, number)
         self.topics[queue.topic] = self.topics.get(queue.topic, 0) + 1
         entry.older = older
         if older is None:

@@ -29,11 +29,5 @@ class DeadlineHeap(Generic[Item]):
             due.append(heapq.heappop(self._heap)[2])
         return due
 
-    def pop_all(self) -> list[Item]:
-        """Everything, in no order."""
-        items = [item for _, _, item in self._heap]
-        self._heap.clear()
-        return items
-
     def __len__(self) -> int:
         return len(self._heap)

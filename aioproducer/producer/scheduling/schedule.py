@@ -105,20 +105,16 @@ class Schedule:
         elif queue.open is None:
             note_wait(queue, now, NOTHING)
 
-    def flush_begun(self, now: float) -> None:
+    def flush_begun(self) -> None:
+        """Until :meth:`flush_ended` nothing lingers."""
         self._flushing += 1
-        self._all_due(now)
+        self._wake()
 
     def flush_ended(self) -> None:
         self._flushing -= 1
 
-    def hurry(self, now: float, *, wanted: bool) -> None:
-        """A wait for memory must not wait for a linger: once a record waits, all batches are due.
-
-        A batch opened while a record waits is due at once.
-        """
-        if wanted and not self._hurrying:
-            self._all_due(now)
+    def hurry(self, *, wanted: bool) -> None:
+        """A wait for memory must not wait for a linger: while a record waits, all batches are due."""
         self._hurrying = wanted
 
     def take_due(self, now: float) -> bool:
@@ -128,8 +124,14 @@ class Schedule:
         """
         for queue in self._retries.pop_due(now, MOST_DUE):
             self.ready.add(queue)
-        for queue in self._lingers.pop_due(now, MOST_DUE):
-            self._lingered(queue, now)
+        if self._flushing or self._hurrying:
+            for queue in self._lingers.pop_due(math.inf, MOST_DUE):
+                queue.deadline = math.inf
+                if queue.open is not None and not queue.due:
+                    self._due(queue, now)
+        else:
+            for queue in self._lingers.pop_due(now, MOST_DUE):
+                self._lingered(queue, now)
         if not self._awaited:
             return False
         self._take_awaited(now)
@@ -159,8 +161,10 @@ class Schedule:
                 batch.looked_at = False
 
     def next(self) -> float | None:
-        """The next deadline."""
+        """The next deadline; in the past if it is over, or nothing lingers."""
         retry, linger = self._retries.next(), self._lingers.next()
+        if linger is not None and (self._flushing or self._hurrying):
+            return -math.inf
         if retry is None or linger is None:
             return linger if retry is None else retry
         return min(retry, linger)
@@ -171,12 +175,6 @@ class Schedule:
             queue.open.ready_at = min(queue.open.ready_at, now)
         self.ready.add(queue)
         self._wake()
-
-    def _all_due(self, now: float) -> None:
-        for queue in self._lingers.pop_all():
-            queue.deadline = math.inf
-            if queue.open is not None:
-                self._due(queue, now)
 
     def _let_linger(self, queue: PartitionQueue) -> None:
         """Sets the deadline of an open batch, unless the queue has an earlier one, which is moved when it expires."""

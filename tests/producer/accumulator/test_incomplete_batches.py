@@ -23,11 +23,15 @@ class IncompleteMachine(RuleBasedStateMachine):
         self.batches = IncompleteBatches()
         self.expected: list[tuple[ProducerBatch, PartitionQueue]] = []
         self.gone = [make_batch(Loop())]
+        self.numbers: dict[ProducerBatch, int] = {}
+        self.added = 0
 
     @rule(queue=st.sampled_from(QUEUES))
     def add(self, queue: PartitionQueue) -> None:
         batch = make_batch(Loop())
         self.batches.add(batch, queue)
+        self.added += 1
+        self.numbers[batch] = self.added
         self.expected.append((batch, queue))
 
     @precondition(lambda self: self.expected)
@@ -48,6 +52,7 @@ class IncompleteMachine(RuleBasedStateMachine):
         batch, queue = self.expected[place]
         others = [make_batch(Loop()) for _ in range(parts)]
         self.batches.replace(batch, others)
+        self.numbers |= dict.fromkeys(others, self.numbers[batch])
         self.expected[place : place + 1] = [(other, queue) for other in others]
         self.gone.append(batch)
 
@@ -61,6 +66,7 @@ class IncompleteMachine(RuleBasedStateMachine):
         parts = parts[: data.draw(st.integers(1, len(parts)))]
         whole = make_batch(Loop())
         self.batches.join(parts, whole)
+        self.numbers[whole] = self.numbers[parts[0]]
         self.expected = [
             (whole if batch is parts[0] else batch, where) for batch, where in self.expected if batch not in parts[1:]
         ]
@@ -75,6 +81,11 @@ class IncompleteMachine(RuleBasedStateMachine):
         assert self.batches.oldest is (self.expected[0][0] if self.expected else None)
         assert all(self.batches.queue_of(batch) is queue for batch, queue in self.expected)
         assert self.batches.topics == Counter(queue.topic for _, queue in self.expected)
+        assert self.batches.count == self.added
+        numbers = [self.numbers[batch] for batch, _ in self.expected]
+        assert numbers == sorted(numbers)
+        for count in (0, self.added // 2, self.added):
+            assert self.batches.first_of(count) is (self.expected[0][0] if numbers and numbers[0] <= count else None)
         assert self.batches.queues() == list(dict.fromkeys(queue for _, queue in self.expected))
 
 

@@ -30,15 +30,6 @@ def test_gives_what_is_due_in_order_and_keeps_the_rest(whens: list[float], now: 
     assert [when for when, _ in heap.pop_due(10, 10**9)] == later
 
 
-@given(st.lists(st.floats(0, 10), max_size=30))
-def test_gives_everything_up_at_once(whens: list[float]) -> None:
-    heap: DeadlineHeap[float] = DeadlineHeap()
-    for when in whens:
-        heap.push(when, when)
-    assert sorted(heap.pop_all()) == sorted(whens)
-    assert heap.next() is None
-
-
 def test_at_the_same_time_first_come_first_served() -> None:
     heap: DeadlineHeap[int] = DeadlineHeap()
     for item in range(50):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +15,7 @@ from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.diagnosis.value_history import ValueHistory
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import why_waiting
-from aioproducer.producer.scheduling.schedule import Schedule
+from aioproducer.producer.scheduling.schedule import MOST_DUE, Schedule
 from aioproducer.timing.loop_clock import LoopClock
 from tests.producer.simulations.standing_loop import Loop, make_batch, waiting
 
@@ -155,10 +156,10 @@ def test_a_partition_whose_batch_lingers_is_not_ready() -> None:
 def test_nothing_lingers_while_somebody_flushes() -> None:
     scene = Scene()
     scene.open()
-    scene.schedule.flush_begun(0.0)
+    scene.schedule.flush_begun()
     assert scene.ready()
     scene.drain()
-    scene.schedule.flush_begun(0.0)  # another one
+    scene.schedule.flush_begun()  # another one
     scene.schedule.flush_ended()
     scene.open()
     assert scene.ready(), "the second flush goes on"
@@ -171,25 +172,36 @@ def test_nothing_lingers_while_somebody_flushes() -> None:
 def test_nothing_lingers_while_somebody_waits_for_memory() -> None:
     scene = Scene()
     scene.open()
-    scene.schedule.hurry(0.0, wanted=True)
+    scene.schedule.hurry(wanted=True)
     assert scene.ready(), "it holds memory"
     scene.drain()
     scene.open()
     assert scene.ready(), "opened while somebody waits"
     scene.drain()
-    scene.schedule.hurry(0.0, wanted=False)
+    scene.schedule.hurry(wanted=False)
     scene.open()
     assert not scene.ready()
-    scene.schedule.hurry(0.0, wanted=True)
+    scene.schedule.hurry(wanted=True)
     assert scene.ready(), "and again, when somebody else waits"
 
 
-def test_hurrying_goes_through_the_partitions_once_and_not_with_every_wake() -> None:
+@pytest.mark.parametrize("flushing", [False, True])
+def test_whoever_cannot_wait_for_lingers_goes_through_the_partitions_in_turns(flushing: bool) -> None:
     scene = Scene()
-    scene.open()
-    for _ in range(10):
-        scene.schedule.hurry(0.0, wanted=True)
-    assert scene.wakes == 1
+    queues = [PartitionQueue("t", number, None) for number in range(MOST_DUE + 1)]
+    for queue in queues:
+        scene.queue = queue
+        queue.leader = 1
+        scene.open()
+    assert scene.schedule.next() == LINGER
+    if flushing:
+        scene.schedule.flush_begun()
+    scene.schedule.hurry(wanted=not flushing)
+    for due in (MOST_DUE, MOST_DUE + 1):
+        assert scene.schedule.next() == -math.inf, "the Sender comes back after a turn of the loop"
+        scene.schedule.take_due(0.0)
+        assert len(scene.schedule.ready.of(1)) == due
+    assert scene.schedule.next() is None
 
 
 @pytest.mark.parametrize("out", [Scene.close, Scene.drain])

@@ -161,7 +161,7 @@ class RulesSimulation(Accumulation):
         return delivery is not None
 
     def flush(self) -> None:
-        self.schedule.flush_begun(self.loop.now)
+        self.schedule.flush_begun()
         self.flushes += 1
 
     def end_flush(self) -> None:
@@ -187,11 +187,11 @@ class RulesSimulation(Accumulation):
         """A turn of the Sender."""
         self.woken = False
         now = self.loop.now
+        self.schedule.hurry(wanted=bool(self.waiting))
         self.schedule.take_due(now)
         self.completer.expire(now, lambda queue, batch: "because")
         while self.waiting and self._append(*self.waiting[0]):
             self.waiting.popleft()
-        self.schedule.hurry(now, wanted=bool(self.waiting))
         for node in self.schedule.ready.nodes():
             while self._can_send(node) and (drained := self._drain(node)):
                 self._send(node, drained)
