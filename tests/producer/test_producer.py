@@ -31,6 +31,7 @@ from aioproducer.errors import (
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.producer.parking.parking_lot import TRIAL
+from aioproducer.producer.scheduling.schedule import MOST_DUE
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
@@ -827,6 +828,16 @@ async def test_flush_overrides_linger_and_waits_for_what_is_parked() -> None:
         await asyncio.gather(producer.flush(), producer.flush(), producer.flush())
         assert all(delivery.done() for delivery in lingering)
         assert sum(len(cluster.values("t", n)) for n in range(3)) == 18
+
+
+async def test_flush_overrides_the_linger_of_many_partitions() -> None:
+    """More than one pass of the Sender looks at."""
+    count = 3 * MOST_DUE
+    async with running(linger_ms=3_600_000, delivery_timeout_ms=4_000_000, topics={"t": count}) as (_, producer):
+        await producer.partitions_for("t")
+        deliveries = [producer.send("t", b"v", partition=partition) for partition in range(count)]
+        await producer.flush()
+        assert all(delivery.result().offset == 0 for delivery in deliveries)
 
 
 async def test_flush_during_failures_returns_when_all_has_failed() -> None:

@@ -218,7 +218,7 @@ class ProduceExchange:
         self._metrics.request_sent(records, now)
         if self._acks != 0:
             request.work = request.line.window.sent(len(request.drained), size, now)
-            request.place = request.line.window.unanswered
+            request.place = request.link.in_flight()
             request.ahead = request.line.limit.sent(request.size)
         if self._pipeline is not None:
             self._pipeline.sent(request.link.node_id, records, size, now)

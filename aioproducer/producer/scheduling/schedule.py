@@ -164,7 +164,7 @@ class Schedule:
         """The next deadline; in the past if it is over, or nothing lingers."""
         retry, linger = self._retries.next(), self._lingers.next()
         if linger is not None and (self._flushing or self._hurrying):
-            return -math.inf
+            return 0.0
         if retry is None or linger is None:
             return linger if retry is None else retry
         return min(retry, linger)

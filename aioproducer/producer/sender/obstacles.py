@@ -28,7 +28,7 @@ from aioproducer.producer.scheduling.wait_history import WaitHistory
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.windows.in_flight_windows import KIP_1269_VERSION, WindowSource
 from aioproducer.producer.windows.line_window import LineWindow
-from aioproducer.producer.windows.node_line import NodeLine, NodeLines
+from aioproducer.producer.windows.node_line import NodeLines
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 
@@ -144,8 +144,8 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         obstacles.append(_busy(link, busy))
     elif link is not None and here.lines is not None:
         line = here.lines.of(queue.leader)
-        if line.is_full():
-            obstacles.append(_timely(link, line, here.config.request_timeout_ms))
+        if line.timely.is_full(link.in_flight()):
+            obstacles.append(_timely(link, here.config.request_timeout_ms))
         elif line.window.opens_at() > now:
             obstacles.append(_at_work(link, line.window))
     if link is not None and not obstacles and here.lines is not None:
@@ -306,11 +306,11 @@ def _at_work(link: BrokerLink, window: LineWindow) -> Obstacle:
     )
 
 
-def _timely(link: BrokerLink, line: NodeLine, timeout_ms: int) -> Obstacle:
+def _timely(link: BrokerLink, timeout_ms: int) -> Obstacle:
     return Obstacle(
         Reason.CONNECTION_WINDOW,
-        f"{link} has {counted(line.window.unanswered, 'request')} that it has not answered yet, and its answers take "
-        f"so long that more of them might not be answered within request.timeout.ms={timeout_ms}",
+        f"{link} has {counted(link.in_flight(), 'request')} that it has not answered yet; as its answers took long, or "
+        f"did not come, more of them might not be answered within request.timeout.ms={timeout_ms}",
     )
 
 

@@ -58,9 +58,9 @@ class SenderPass:
         self._accumulator.must_yield = False
         self._watch.pass_begins()
         alarm, schedule, lot = self._alarm, self._schedule, self._lot
-        schedule.hurry(wanted=bool(lot.memory.records) and not lot.paused)
         wants_turn = schedule.take_due(now)
         self._expiry.expire(now)
+        schedule.hurry(wanted=bool(lot.memory.records) and not lot.paused)
         if self._id_source.ids.current is None:
             self._id_source.ask_if_missing(work=self._completer.incomplete.oldest is not None)
         alarm.up()  # all rings so far are handled below

@@ -23,16 +23,13 @@ class NodeLine:
 
     def connected(self, greeting: float) -> None:
         """There is a connection, whose first answer took ``greeting`` seconds."""
+        self.limit.connected(greeting)
         self.window.connected(greeting)
         self.timely.connected(greeting)
 
     def connection_lost(self) -> None:
         """The next one may take another way."""
         self.window.connection_lost()
-
-    def is_full(self) -> bool:
-        """Whether one more request might not be answered in time."""
-        return self.window.unanswered >= self.timely.places
 
 
 @final

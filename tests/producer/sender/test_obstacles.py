@@ -252,12 +252,10 @@ def test_a_small_batch_grows_while_the_broker_is_at_work() -> None:
 def test_more_requests_would_not_be_answered_in_time() -> None:
     here = Scene(Link(requests=1))
     here.full()
-    line = here.lines.of(1)
-    line.window.sent(1, 200, here.loop.now)
     assert here.explain().reason is Reason.READY
-    line.timely.timed_out()
+    here.lines.of(1).timely.timed_out()
     assert here.explain().reason is Reason.CONNECTION_WINDOW
-    assert "has 1 request that it has not answered yet, and its answers take so long" in str(here.explain())
+    assert "has 1 request that it has not answered yet; as its answers took long" in str(here.explain())
     assert "within request.timeout.ms=" in str(here.explain())
 
 

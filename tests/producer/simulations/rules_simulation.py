@@ -187,11 +187,11 @@ class RulesSimulation(Accumulation):
         """A turn of the Sender."""
         self.woken = False
         now = self.loop.now
-        self.schedule.hurry(wanted=bool(self.waiting))
         self.schedule.take_due(now)
         self.completer.expire(now, lambda queue, batch: "because")
         while self.waiting and self._append(*self.waiting[0]):
             self.waiting.popleft()
+        self.schedule.hurry(wanted=bool(self.waiting))
         for node in self.schedule.ready.nodes():
             while self._can_send(node) and (drained := self._drain(node)):
                 self._send(node, drained)
@@ -417,9 +417,8 @@ class RulesSimulation(Accumulation):
                 assert queue in self.schedule.ready.of(queue.leader), f"{queue} could be sent, and nobody knows"
                 assert not self._can_send(queue.leader), f"{queue} could be sent, and was not"
             elif reason is Reason.LINGER:
-                assert not self.flushes
-                assert not self.waiting
                 assert upcoming is not None
+                assert upcoming <= now or not (self.flushes or self.waiting)
                 assert queue.open is not None
                 assert upcoming <= queue.close_at <= round(queue.open.created + self.linger, 6)
             elif reason is Reason.BACKOFF:

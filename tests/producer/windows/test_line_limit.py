@@ -152,10 +152,31 @@ def test_batches_grow_to_an_eighth_of_what_an_answer_suggests() -> None:
     limit = line()
     limit.answered(16_000, 16_000, 2.0, 0.0)
     assert limit.grown == 30_000
-    limit.answered(30_000, 30_000, 3.75, 0.0)
-    assert limit.grown == 30_000
-    limit.answered(30_000, 30_000, 5.0, 0.0)  # others share the line now
-    assert limit.grown == 22_500
+    limit.answered(30_000, 30_000, 16.0, 0.0)  # others share the line now
+    assert limit.grown == 7031
+
+
+def test_batches_grow_by_a_quarter_while_answers_are_early() -> None:
+    """What an answer takes may be for the broker, whatever the size."""
+    limit = line()
+    for grown in (20_000, 25_000, 31_250):
+        limit.answered(grown * 4 // 5, grown * 4 // 5, 15.0, 0.0)
+        assert limit.grown == grown
+    limit.answered(31_250, 31_250, 15.1, 0.0)
+    assert limit.grown == 7760
+
+
+def test_what_the_way_takes_says_nothing_of_the_line() -> None:
+    """A round trip of 12 s, known from the first answer of the connection."""
+    limit = line()
+    limit.connected(12.0)
+    limit.timed_out(1000, 0.0, 30.0)
+    limit.answered(400, 400, 12.5, 0.0)
+    assert limit.most == 400 * 18 / 8 / 0.5
+    limit.connected(100.0)
+    limit.answered(500, 500, 5.0, 0.0)  # nor is the first answer the way if another takes less
+    limit.answered(1_000_000, 1_000_000, 30.0, 0.0)
+    assert limit.grown == 1_000_000 * 25 // 8 // 25
 
 
 def test_a_small_request_is_small_and_not_slow() -> None:
