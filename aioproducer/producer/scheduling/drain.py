@@ -18,6 +18,9 @@ from aioproducer.records.batch_layout import BATCH_OVERHEAD
 MOST_BATCHES = 200
 """The most batches in one request: making it and handling its answer then takes the event loop 2 to 3 ms."""
 
+LITTLE_GROWN = 2
+"""Batches this many times as large as batch.size go together like smaller ones."""
+
 MOST_CLOSED = 20
 """The most batches closed for threads at a time, some 50 µs each. A thread that has compressed one wakes the Sender."""
 
@@ -55,7 +58,7 @@ def drain(
     ``line`` has carried in time goes alone, after all others, and not before ``line.large_at``. Batches behind the head
     are joined to it (``RecordAccumulator.join``), unless they have no sequences: if the broker refused the whole, its
     parts would go behind later batches. One that is larger than batch.size goes with others only as far as the line has
-    carried so much.
+    carried so much, or on average they have grown only LITTLE_GROWN times as large.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
@@ -95,8 +98,11 @@ def drain(
             large.append(queue)
             continue
         work = 0 if head.body else head.size()
+        room = limit
+        if head_size > accumulator.batch_size:
+            room = min(limit, max(carried, (len(drained) + 1) * LITTLE_GROWN * accumulator.batch_size))
         if drained and (
-            size + head_size > (limit if head_size <= accumulator.batch_size else carried)
+            size + head_size > room
             or len(drained) == MOST_BATCHES
             or (work > 0 and (to_compress + work) // 2 >= thread_bytes)
         ):

@@ -4,7 +4,7 @@ A request that cannot cross the line within request.timeout.ms is never answered
 batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
 half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again, and each at least
 twofold while twice as much would not take longer than half of the time that is left for the size: what the smallest
-request took, or the first answer of the connection, is for the way and the broker, however small a request is.
+request took, or the first answer of the connection, is for the way and the broker, whatever the size.
 
 A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
 for those ahead of it (``timely_window``). If requests as large were answered early before, the
@@ -12,8 +12,7 @@ broker was away, and its line is not slow: the first time-out limits nothing the
 answer in between does.
 
 Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
-beyond what the line has shown to carry in time, or a quarter more than what was answered early, and none before it has
-carried anything.
+beyond what the line has shown to carry in time, by the same rule, and none before it has carried anything.
 """
 
 from __future__ import annotations
@@ -28,9 +27,6 @@ from aioproducer.producer.batches.producer_batch import NO_LIMIT
 SPARE: Final = 8
 """The safety factor on the capacity that an answer suggests: five requests are under way by default, and the line may
 have other traffic later."""
-
-STEP: Final = 1.25
-"""Batches grow by this factor where an answer is early: it may have taken the broker's time, whatever the size."""
 
 LONGER: Final = 1.5
 """A request takes longer than the one before it, for its size, if it takes this many times as long."""
@@ -109,17 +105,19 @@ class LineLimit:
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self._way = min(self._way, took)
         carried = float(ahead) * (self._timeout - way) / SPARE / max(took - way, 0.001)
+        larger = self._larger(size, took)
+        if larger > float(size):
+            carried = max(carried, larger)
         if took <= (self._timeout + way) / 2:
-            carried = max(carried, STEP * float(size))
             self._carried = max(self._carried, size)
         slow = carried < float(size) or 2 * size >= self.grown  # otherwise it was only small
         if slow or carried > float(self.grown):
             self.grown = i64(int(carried))
-        larger = self._larger(size, took)
-        if max(carried, larger) >= self._largest:
+        largest = max(carried, float(size))
+        if largest >= self._largest:
             self.most = NO_LIMIT
         else:
-            self.most = max(self.most, i64(int(max(carried, larger))))
+            self.most = max(self.most, i64(int(largest)))
 
     def _larger(self, size: i64, took: float) -> float:
         """The size, up to twofold, with which all requests under way would still be answered early."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -15,7 +16,9 @@ from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
-from tests.support.scripted_broker import Exchange, ScriptedCluster, after
+from tests.support.scripted_broker import Exchange, ScriptedCluster, Step, after
+
+T = TypeVar("T")
 
 PARTITIONS = 8
 CONFIG: Any = {"linger_ms": 5, "request_timeout_ms": 30_000, "delivery_timeout_ms": 120_000}
@@ -150,6 +153,44 @@ def test_a_broker_that_hangs_once_on_a_long_way_makes_no_record_fail(partitions:
     assert [error for error in ended if error is not None] == []
 
 
+# Brokers that take long for each request
+
+
+def taking(seconds: float) -> Step:
+    """The right answer after this time; the requests of a connection are handled one after the other."""
+
+    async def serve(exchange: Exchange) -> None:
+        await asyncio.sleep(seconds)
+        exchange.reply(exchange.handle())
+
+    return serve
+
+
+async def sent_steadily(
+    cluster: ScriptedCluster, *, partitions: int, rate: int, size: int = 60, seconds: float = 20, **config: Any
+) -> list[KafkaError | None]:
+    """What becomes of so many records a second."""
+    loop = asyncio.get_running_loop()
+    times = {"request_timeout_ms": 2_000, "delivery_timeout_ms": 8_000, "linger_ms": 20}
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **{**times, **config}) as producer:
+        await producer.partitions_for("t")
+        began = loop.time()
+        deliveries: list[Delivery] = []
+        while (passed := loop.time() - began) < seconds:
+            while len(deliveries) < passed * rate:
+                deliveries.append(producer.send("t", bytes(size), partition=len(deliveries) % partitions))
+            await asyncio.sleep(0.01)
+        await producer.flush()
+    assert len(deliveries) >= 0.98 * rate * seconds
+    return [delivery.exception() for delivery in deliveries]
+
+
+def in_virtual_time(what: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    network = Network(Random(0), Conditions(latency=0.001), NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network, max_steps=10**6)) as runner:
+        return runner.run(what())
+
+
 @pytest.mark.parametrize("in_flight", [1, 2, 5])
 @pytest.mark.parametrize("partitions", [5, 50])
 @pytest.mark.parametrize("seconds", [0.4, 0.7, 1.5])
@@ -158,34 +199,68 @@ def test_a_broker_that_takes_long_for_each_request_makes_no_record_fail(
 ) -> None:
     """Five requests at once would take longer than request.timeout.ms, and one does not."""
 
-    async def serve(exchange: Exchange) -> None:
-        await asyncio.sleep(seconds)
-        exchange.reply(exchange.handle())
-
     async def outcomes() -> list[KafkaError | None]:
         async with ScriptedCluster() as cluster:
             cluster.create_topic("t", partitions)
-            cluster.broker.always(ApiKey.PRODUCE, serve)
+            cluster.broker.always(ApiKey.PRODUCE, taking(seconds))
+            return await sent_steadily(
+                cluster, partitions=partitions, rate=300, max_in_flight_requests_per_connection=in_flight
+            )
+
+    assert [error for error in in_virtual_time(outcomes) if error is not None] == []
+
+
+@pytest.mark.parametrize("seconds", [0.7, 1.5])
+def test_batches_grow_where_a_request_takes_long_whatever_its_size(seconds: float) -> None:
+    """Batches of 16 KiB would be too slow by far for the records of one partition."""
+
+    async def outcomes() -> list[KafkaError | None]:
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", 1)
+            cluster.broker.always(ApiKey.PRODUCE, taking(seconds))
+            return await sent_steadily(cluster, partitions=1, rate=60, size=1000, seconds=40)
+
+    assert [error for error in in_virtual_time(outcomes) if error is not None] == []
+
+
+def test_requests_of_other_kinds_count() -> None:
+    """Metadata and Produce together take longer than request.timeout.ms."""
+
+    async def outcomes() -> list[KafkaError | None]:
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", 5)
+            cluster.broker.always(ApiKey.PRODUCE, taking(1.5))
+            cluster.broker.always(ApiKey.METADATA, taking(0.7))
+            return await sent_steadily(cluster, partitions=5, rate=300, seconds=40, metadata_max_age_ms=5000)
+
+    assert [error for error in in_virtual_time(outcomes) if error is not None] == []
+
+
+def test_what_a_node_has_not_answered_at_its_old_address_does_not_count_at_the_new_one() -> None:
+    async def took() -> float:
+        async with ScriptedCluster(2) as cluster:
+            cluster.create_topic("t", assignments=[[0]] * 10)
             loop = asyncio.get_running_loop()
             async with KafkaProducer(
-                bootstrap_servers=cluster.bootstrap_servers,
-                linger_ms=20,
-                request_timeout_ms=2_000,
-                delivery_timeout_ms=8_000,
-                max_in_flight_requests_per_connection=in_flight,
+                bootstrap_servers=cluster.bootstrap_servers, linger_ms=0, metadata_max_age_ms=300
             ) as producer:
-                await producer.partitions_for("t")
-                began = loop.time()
-                deliveries: list[Delivery] = []
-                while (passed := loop.time() - began) < 20:
-                    while len(deliveries) < passed * 300:
-                        deliveries.append(producer.send("t", bytes(60), partition=len(deliveries) % partitions))
+                for partition in range(10):
+                    await producer.send("t", b"before", partition=partition)
+                old, answers = cluster.brokers[0], asyncio.Event()
+                old.always(ApiKey.PRODUCE, after(answers))
+                under_way = []
+                for partition in range(5):
+                    under_way.append(producer.send("t", b"under way", partition=partition))
                     await asyncio.sleep(0.01)
-                await producer.flush()
-            return [delivery.exception() for delivery in deliveries]
+                cluster.brokers[0] = cluster.another_broker(0)
+                await cluster.start_node(0, port=0)
+                await asyncio.sleep(1)
+                assert not any(delivery.done() for delivery in under_way)
+                began = loop.time()
+                await asyncio.gather(*(producer.send("t", b"later", partition=number) for number in range(5, 10)))
+                later = loop.time() - began
+                answers.set()
+            await old.abort()
+            return later
 
-    network = Network(Random(0), Conditions(latency=0.001), NetworkFaults(), Trace())
-    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network, max_steps=10**6)) as runner:
-        ended = runner.run(outcomes())
-    assert len(ended) >= 5_900
-    assert [error for error in ended if error is not None] == []
+    assert in_virtual_time(took) < 1

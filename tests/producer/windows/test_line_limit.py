@@ -150,20 +150,26 @@ def test_no_batch_grows_before_the_line_has_carried_anything() -> None:
 
 def test_batches_grow_to_an_eighth_of_what_an_answer_suggests() -> None:
     limit = line()
-    limit.answered(16_000, 16_000, 2.0, 0.0)
-    assert limit.grown == 30_000
-    limit.answered(30_000, 30_000, 16.0, 0.0)  # others share the line now
-    assert limit.grown == 7031
+    limit.answered(16_000, 48_000, 2.0, 0.0)
+    assert limit.grown == 90_000
+    limit.answered(90_000, 90_000, 11.25, 0.0)
+    assert limit.grown == 128_000
+    limit.answered(90_000, 90_000, 20.0, 0.0)  # others share the line now
+    assert limit.grown == 16_875
 
 
-def test_batches_grow_by_a_quarter_while_answers_are_early() -> None:
+def test_batches_grow_twofold_while_answers_are_early() -> None:
     """What an answer takes may be for the broker, whatever the size."""
     limit = line()
-    for grown in (20_000, 25_000, 31_250):
-        limit.answered(grown * 4 // 5, grown * 4 // 5, 15.0, 0.0)
-        assert limit.grown == grown
-    limit.answered(31_250, 31_250, 15.1, 0.0)
-    assert limit.grown == 7760
+    limit.answered(100, 100, 12.0, 0.0)
+    assert limit.grown == 125
+    for size in (200, 400, 800, 1600):
+        limit.answered(size, size, 12.0, 0.0)
+        assert limit.grown == 2 * size
+    limit.answered(3200, 3200, 18.0, 0.0)  # what is more took 6 s
+    assert limit.grown == 3200 + 1550
+    limit.answered(4750, 4750, 21.1, 0.0)
+    assert limit.grown == 844
 
 
 def test_what_the_way_takes_says_nothing_of_the_line() -> None:
