@@ -75,13 +75,14 @@ class Compressor:
     def _next_slice(self) -> None:
         self._slice.begin()
         try:
-            while self._steps and not self._slice.over():
+            while self._steps:
                 queue, batch, step = self._steps[0]
-                if not batch.result.done() and not step():
-                    continue
-                batch.compressing = False
-                self._steps.popleft()
-                self._on_done(queue)
+                if batch.result.done() or step():
+                    batch.compressing = False
+                    self._steps.popleft()
+                    self._on_done(queue)
+                if self._slice.over():
+                    break
         except Exception as bug:  # the loop would only log it, and waiters would never end
             self._on_crash(bug)
             return
