@@ -7,9 +7,9 @@ twofold while twice as much would not take longer than half of the time that is 
 request took, or the first answer of the connection, is for the way and the broker, whatever the size.
 
 A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
-for those ahead of it (``timely_window``). If requests as large were answered early before, the
-broker was away, and its line is not slow: the first time-out limits nothing then, and a second one without such an
-answer in between does.
+for those ahead of it (``timely_window``). If requests as large were answered early before, the broker was away, and its
+line is not slow: such a time-out limits nothing. After each one only requests SPARE times smaller prove as much, until
+there is an early answer again.
 
 Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
 beyond what the line has shown to carry in time, by the same rule, and none before it has carried anything.
@@ -51,7 +51,7 @@ class LineLimit:
         self._deferred_at: float = math.inf
         self._unanswered: i64 = 0
         self._carried: i64 = 0
-        """The largest request that was answered in half of the time, since the broker was away last."""
+        """The largest request that was answered in half of the time; less with each time-out since."""
         self._moved_at: float = -math.inf
         """When a request was answered or timed out last: the next has been the first unanswered one since."""
         self._served: float = 0.0
@@ -92,7 +92,7 @@ class LineLimit:
         if served < min(max(self._timeout / 2, LONGER * self._served), self._timeout):
             return
         if size <= self._carried:
-            self._carried = 0
+            self._carried //= SPARE
             return
         self.most = min(self.most, i64(size // 2))
         self.grown = min(self.grown, i64(size // 2))

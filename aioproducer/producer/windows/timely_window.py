@@ -3,10 +3,10 @@
 Kafka handles the requests of a connection one after the other, so the time to an answer grows with the requests ahead.
 Where a broker takes long for each, the last of five may time out though one alone would be answered. A time-out ends
 the connection, and all of them are sent again. So after a time-out one request is under way, as after TCP's (RFC 5681),
-and each answer allows one more while the last of them would be answered in half of the time. An answer that took longer
-than that allows fewer at once, before any is late. One that had fewer requests ahead of it than there may be says less:
-brokers may answer several in the time of one. So it only makes sure that all of them are answered in time, and after
-every few answers to a single request two are tried.
+and each answer allows twice as many while the last of them would be answered in half of the time. An answer that took
+longer than that allows fewer at once, before any is late. One that had fewer requests ahead of it than there may be
+says less: brokers may answer several in the time of one. So it only makes sure that all of them are answered in time,
+and after every few answers to a single request two are tried.
 
 What the way takes, no matter how many are under way, is known from the first answer of the connection.
 """
@@ -61,8 +61,8 @@ class TimelyWindow:
         fit = early if ahead >= self.places else max(early, in_time)
         if fit < self.places:
             self.places = max(1, int(fit))
-        elif self.places < self._most and early >= self.places + 1:
-            self.places += 1
+        elif early > self.places:
+            self.places = int(min(self._most, early, 2 * self.places))
         if self.places == 1 < self._most and in_time >= 2:
             self._alone += 1
             if self._alone == FEW:

@@ -59,6 +59,16 @@ def test_a_broker_that_answered_as_much_in_time_was_away() -> None:
     assert limit.most == 300_000
 
 
+def test_the_smaller_the_requests_the_longer_the_broker_may_have_been_away() -> None:
+    limit = line()
+    limit.answered(640_000, 640_000, 1.0, 0.0)
+    for now, size in ((100.0, 640_000), (130.0, 80_000), (160.0, 10_000), (190.0, 1250)):
+        limit.timed_out(size, now - 30.0, now)
+        assert limit.most == NO_LIMIT
+    limit.timed_out(1250, 190.0, 220.0)
+    assert limit.most == 625
+
+
 def test_an_answer_that_comes_late_proves_nothing() -> None:
     limit = line()
     limit.answered(600_000, 600_000, 15.1, 0.0)

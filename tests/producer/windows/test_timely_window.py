@@ -26,7 +26,7 @@ def test_after_a_time_out_one_request_is_under_way() -> None:
     assert one.places == 1
 
 
-def test_each_answer_allows_one_more_while_the_last_would_be_answered_in_half_of_the_time() -> None:
+def test_each_answer_allows_twice_as_many_while_the_last_would_be_answered_in_half_of_the_time() -> None:
     one = window()
     one.timed_out()
     seen = []
