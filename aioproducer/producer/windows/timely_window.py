@@ -21,7 +21,7 @@ LEAST: Final = 1e-6
 IN_TIME: Final = 0.9
 """The part of request.timeout.ms in which an answer is surely in time."""
 
-FEW: Final = 10
+FEW: Final = 4
 """Answers to single requests after which two are tried."""
 
 
