@@ -163,7 +163,7 @@ async def hurry(loop: MeasuredLoop, size: int) -> Held:
     """Lingering batches in many partitions, and a record for which there is no memory."""
 
     async def one_more(producer: KafkaProducer) -> None:
-        _ = await producer.send("t", bytes(500_000), partition=0)
+        _ = await producer.send("t", bytes(150_000), partition=0)
 
     return await _lingering(loop, size, one_more)
 
