@@ -49,7 +49,7 @@ class Aiokafka(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         send, headers = self._producer.send, self.payload.headers
         failures: Counter[str] = Counter()
-        chunks: Chunks[asyncio.Future[object]] = Chunks(asyncio.Future.done)
+        chunks: Chunks[asyncio.Future[object]] = Chunks(self.run)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []

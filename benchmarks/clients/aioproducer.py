@@ -47,7 +47,7 @@ class Aioproducer(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         enqueue, headers = self.producer.enqueue, self.payload.headers
         failures: Counter[str] = Counter()
-        chunks: Chunks[Delivery] = Chunks(Delivery.done)
+        chunks: Chunks[Delivery] = Chunks(self.run)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []

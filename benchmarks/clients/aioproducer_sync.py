@@ -40,9 +40,6 @@ class Sync(ThreadedClient):
     async def start(self) -> None:
         self._producer.start()
 
-    def _is_done(self, delivery: Delivery) -> bool:
-        return delivery.done()
-
     def _check(self, deliveries: list[Delivery], failures: Counter[str]) -> None:
         for delivery in deliveries:
             error = delivery.exception()

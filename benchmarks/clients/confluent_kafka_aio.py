@@ -43,7 +43,7 @@ class ConfluentKafkaAio(PythonClient):
 
     async def stream(self, records: int) -> Counter[str]:
         failures: Counter[str] = Counter()
-        chunks: Chunks[asyncio.Future[Any]] = Chunks(asyncio.Future.done)
+        chunks: Chunks[asyncio.Future[Any]] = Chunks(self.run)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []

@@ -35,9 +35,6 @@ class KafkaPython(ThreadedClient):
     async def start(self) -> None:
         """It has begun to connect when it was made; the warm-up waits for it."""
 
-    def _is_done(self, delivery: Any) -> bool:
-        return bool(delivery.is_done)
-
     def _check(self, deliveries: list[Any], failures: Counter[str]) -> None:
         for future in deliveries:
             try:

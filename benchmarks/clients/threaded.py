@@ -25,7 +25,7 @@ class ThreadedClient(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         send, headers = self._producer.send, self.payload.headers or self.no_headers
         failures: Counter[str] = Counter()
-        chunks: Chunks[Any] = Chunks(self._is_done)
+        chunks: Chunks[Any] = Chunks(self.run)
         given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
@@ -38,10 +38,6 @@ class ThreadedClient(PythonClient):
         for due in chunks.rest():
             self._check(due, failures)
         return failures
-
-    @abstractmethod
-    def _is_done(self, delivery: Any) -> bool:
-        """Whether it has ended."""
 
     @abstractmethod
     def _check(self, deliveries: list[Any], failures: Counter[str]) -> None:

@@ -111,6 +111,8 @@ class Runner:
                 tasks=work.tasks,
                 rate=rate,
                 topics=work.topics,
+                partitions=work.partitions,
+                round_trip_ms=work.round_trip_ms,
             )
             before, cpu_before = 0 if shared is None else await shared.records(), broker.cpu()
             try:

@@ -29,6 +29,8 @@ class Run:
     tasks: int = 0
     rate: float = 0.0
     topics: int = 1
+    partitions: int = 6
+    round_trip_ms: int = 0
 
     def topic_names(self) -> list[str]:
         """``topic``, or where there are several, as many names that begin with it."""
