@@ -328,7 +328,12 @@ async def split(loop: MeasuredLoop, size: int) -> Held:
 
 
 async def splits(loop: MeasuredLoop, size: int) -> Held:
-    """The same with a batch of 100 records in each of many partitions, 200 in a request."""
+    """The same with a batch of 1000 records in each of many partitions, all in one request."""
+    return await _split(loop, partitions=size, records=1000)
+
+
+async def refusals(loop: MeasuredLoop, size: int) -> Held:
+    """The same with small batches, which are decompressed on the loop, and many requests."""
     return await _split(loop, partitions=size, records=100)
 
 
@@ -391,5 +396,6 @@ CASES = (
     Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),
     Case("zeros-of-metadata", "bytes of zeros as metadata", 95_000_000, zeros_of_metadata),
     Case("split", "records of one batch that is too large", 100_000, split),
-    Case("splits", "batches of 100 records, each too large, 200 in a request", 10_000, splits),
+    Case("splits", "batches of 1000 records, each too large, in one request", 200, splits),
+    Case("refusals", "batches of 100 records, each too large, 200 in a request", 10_000, refusals),
 )
