@@ -3,8 +3,9 @@
 A request that cannot cross the line within request.timeout.ms is never answered, however often it is sent, and its
 batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
 half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again, and each at least
-twofold while twice as much would not take longer than half of the time that is left for the size: what the smallest
-request took, or the first answer of the connection, is for the way and the broker, whatever the size.
+twofold while twice as much would not take longer than half of the time that is left for the size. The way and the
+broker take the rest for a request of any size: as long as the smallest request, or the first answer of the connection,
+took.
 
 A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
 for those ahead of it (``timely_window``). If requests as large were answered early before, the broker was away, and its
@@ -60,7 +61,7 @@ class LineLimit:
         """The smallest request that was answered since the last time-out."""
         self._least_took: float = 0.0
         self._way: float = 0.0
-        """What the way takes, whatever the size."""
+        """The time that the way takes for a request of any size."""
 
     def connected(self, greeting: float) -> None:
         """There is a connection, whose first answer took ``greeting`` seconds."""
