@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
@@ -33,6 +33,8 @@ LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
 
 FINAL_ERRORS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
 """Errors of a topic that last; all others may pass (Kafka's ``Metadata``)."""
+
+_NONE = [None] * STEP
 
 BELIEVED_AT_LAST = 3
 """After this many answers in a row with older leader epochs the client believes them, if brokers give no topic ids.
@@ -217,10 +219,11 @@ class Metadata:
         kept = {name: topic for name, topic in old.topics.items() if name in self._used}
         yield
         cluster = Cluster(nodes or old.nodes, kept | topics, errors, response.controller_id, response.cluster_id)
+        yield
+        fruitless = cluster == old
         for _ in follow(cluster):
             yield
         self.cluster = cluster
-        fruitless = cluster == old
         learnt_meanwhile, self._learnt_meanwhile = self._learnt_meanwhile, None
         for answers, learnt_nodes in learnt_meanwhile:
             self.learn_leaders(answers, learnt_nodes)
@@ -238,46 +241,65 @@ class Metadata:
             topic_id = known.topic_id  # a broker without topic ids proves nothing
         if known is not None and topic_id != known.topic_id and known.topic_id != NO_TOPIC_ID:
             known = None  # created anew: epochs start again
-        answers: dict[int, MetadataResponsePartition] = {}
+        before = () if known is None else known.partitions
+        # A list, since a dict of 100,000 grows in one step of milliseconds. Partitions are numbered without gaps, so no
+        # index is beyond its end.
+        answers: list[MetadataResponsePartition | None] = []
+        for _ in range(0, len(before) + len(answered.partitions), STEP):
+            answers += _NONE
+            yield
+        size = 0
         while answered.partitions:
             partition = answered.partitions.pop()
-            answers.setdefault(partition.partition_index, partition)
+            index = partition.partition_index
+            size = max(size, index + 1)
+            if 0 <= index < len(answers) and answers[index] is None:
+                answers[index] = partition
             if len(answered.partitions) % STEP == 0:
                 yield
-        before = () if known is None else known.partitions
         if answered.topic_id == NO_TOPIC_ID and (yield from self._believes_older(name, answers, before)):
             before = yield from _without_epochs(before)
-        partitions: list[PartitionInfo] = []
-        # Partitions are numbered from 0 without gaps and are only ever added, so a missing one stays as it was. Only
-        # without topic ids may a smaller topic be a new one.
+        # Partitions are only ever added, so a missing one stays as it was. Only without topic ids may a smaller topic
+        # be a new one.
         stay = len(before)
-        if answered.topic_id == NO_TOPIC_ID and (size := max(answers, default=-1) + 1) < stay:
+        if answered.topic_id == NO_TOPIC_ID and size < stay:
             stay, topic_id = size, NO_TOPIC_ID
-        unchanged = 0
-        while (index := len(partitions)) in answers or index < stay:
+        changed: list[PartitionInfo] | None = None  # unless one differs, there is nothing to copy
+        index = 0
+        while index < len(answers):
             if index % STEP == 0:
                 yield
+            answer, answers[index] = answers[index], None
             was = before[index] if index < len(before) else None
-            info = _partition(name, answers.pop(index)) if was is None or index in answers else was
-            if was is not None and (info == was or 0 <= info.leader_epoch < was.leader_epoch):
+            if answer is not None:
+                info = _partition(name, answer)
+                if was is not None and (info == was or 0 <= info.leader_epoch < was.leader_epoch):
+                    info = was
+            elif index < stay and was is not None:
                 info = was
-                unchanged += 1
-            partitions.append(info)
+            else:
+                break
+            if info is not was and changed is None:
+                changed = yield from _first_of(before, index)
+            if changed is not None:
+                changed.append(info)
             if info.leader < 0:
                 self._needed.add(name)
-        same = unchanged == len(partitions) == len(before)
-        if known is not None and same and topic_id == known.topic_id:
-            return known  # the same object, so that no caller looks for changes
-        return TopicMetadata(name, topic_id, tuple(partitions))
+            index += 1
+        if changed is None:
+            if known is not None and index == len(known.partitions) and topic_id == known.topic_id:
+                return known  # the same object, so that no caller looks for changes
+            changed = yield from _first_of(before, index)
+        return TopicMetadata(name, topic_id, tuple(changed))
 
     def _believes_older(
-        self, name: str, answers: Mapping[int, MetadataResponsePartition], before: Sequence[PartitionInfo]
+        self, name: str, answers: Sequence[MetadataResponsePartition | None], before: Sequence[PartitionInfo]
     ) -> Generator[None, None, bool]:
         """Whether the answer for a topic without an id is older than what is known, and is believed all the same."""
         for info in before:
             if info.partition % STEP == 0:
                 yield
-            answer = answers.get(info.partition)
+            answer = answers[info.partition]
             if answer is not None and 0 <= answer.leader_epoch < info.leader_epoch:
                 break
         else:
@@ -317,6 +339,14 @@ class Metadata:
                 topics[topic] = dataclasses.replace(topics[topic], partitions=tuple(partitions))
             self.cluster = dataclasses.replace(self.cluster, nodes=all_nodes, topics=topics)
         return [info for infos in moved.values() for info in infos.values()]
+
+
+def _first_of(partitions: Sequence[PartitionInfo], count: int) -> Generator[None, None, list[PartitionInfo]]:
+    first: list[PartitionInfo] = []
+    for start in range(0, count, STEP):
+        first += partitions[start : min(count, start + STEP)]
+        yield
+    return first
 
 
 def _without_epochs(partitions: Sequence[PartitionInfo]) -> Generator[None, None, tuple[PartitionInfo, ...]]:

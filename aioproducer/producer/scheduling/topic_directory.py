@@ -94,11 +94,11 @@ class TopicDirectory:
             if queue not in self._moved_meanwhile:
                 self._lead(queue, topic.partitions[number], now)
         new: list[PartitionQueue] = []
-        for info in topic.partitions[known:]:
-            if info.partition % STEP == 0:
+        for number in range(known, len(topic.partitions)):
+            if number % STEP == 0:
                 yield
-            new.append(self._queue(queues.name, info.partition))
-            self._lead(new[-1], info, now)
+            new.append(self._queue(queues.name, number))
+            self._lead(new[-1], topic.partitions[number], now)
         if new:
             queues.queues += new
             queues.partitioner.follow(queues.queues)
