@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TypeVar
 
 from aioproducer.metrics.metric_name import PARTITION_GROUP, PRODUCER_GROUP, Tags
 from aioproducer.metrics.registry import Measure, MetricGroup, MetricRegistry
+
+T = TypeVar("T")
 
 
 class WindowMetrics:
@@ -16,8 +19,8 @@ class WindowMetrics:
         self._tags = tags
         self._discovered = 0
         self._reset = 0
-        self._partitions: dict[tuple[str, int], tuple[Measure, Measure]] = {}
-        self._shown: dict[tuple[str, int], MetricGroup] = {}
+        self._partitions: dict[str, dict[int, tuple[Measure, Measure]]] = {}
+        self._shown: dict[str, dict[int, MetricGroup]] = {}
         group = registry.group(PRODUCER_GROUP, tags)
         group.gauge(
             "in-flight-windows-discovered-total",
@@ -43,13 +46,14 @@ class WindowMetrics:
     def show(self, topic: str, partition: int, window: Measure, in_flight: Measure) -> None:
         """Publishes a partition's window, and how many batches it holds."""
         self.forget(topic, partition)
-        self._partitions[topic, partition] = window, in_flight
+        self._partitions.setdefault(topic, {})[partition] = window, in_flight
         self._publish(topic, partition)
 
     def _publish(self, topic: str, partition: int) -> None:
-        window, in_flight = self._partitions[topic, partition]
+        window, in_flight = self._partitions[topic][partition]
         tags = (*self._tags, ("partition", str(partition)), ("topic", topic))
-        group = self._shown[topic, partition] = self._registry.group(PARTITION_GROUP, tags)
+        group = self._registry.group(PARTITION_GROUP, tags)
+        self._shown.setdefault(topic, {})[partition] = group
         group.gauge(
             "in-flight-window",
             "batches that may be under way, as the leader announced; partitions with the default of 5 have none",
@@ -60,18 +64,27 @@ class WindowMetrics:
 
     def forget(self, topic: str, partition: int) -> None:
         """The partition's window is the default."""
-        self._partitions.pop((topic, partition), None)
-        self._hide(topic, partition)
-
-    def _hide(self, topic: str, partition: int) -> None:
-        group = self._shown.pop((topic, partition), None)
+        if _taken(self._partitions, topic, partition) is None:
+            return
+        group = _taken(self._shown, topic, partition)
         if group is not None:
             group.remove()
 
     def keep(self, topics: Collection[str]) -> None:
         """Publishes the windows of these topics and of no others: a topic that is used again has the windows it had."""
-        for topic, partition in self._partitions:
+        for topic, partitions in self._partitions.items():
             if topic not in topics:
-                self._hide(topic, partition)
-            elif (topic, partition) not in self._shown:
-                self._publish(topic, partition)
+                for group in self._shown.pop(topic, {}).values():
+                    group.remove()
+            elif len(self._shown.get(topic, ())) < len(partitions):
+                for partition in partitions.keys() - self._shown.get(topic, {}).keys():
+                    self._publish(topic, partition)
+
+
+def _taken(by_topic: dict[str, dict[int, T]], topic: str, partition: int) -> T | None:
+    """What the partition had, which is removed; a topic without any is removed, too."""
+    partitions = by_topic.get(topic, {})
+    taken = partitions.pop(partition, None)
+    if not partitions:
+        by_topic.pop(topic, None)
+    return taken
