@@ -24,6 +24,9 @@ LITTLE_GROWN = 2
 MOST_CLOSED = 20
 """The most batches closed for threads at a time, some 50 µs each. A thread that has compressed one wakes the Sender."""
 
+MOST_WAITING = 500
+"""The most partitions with nothing to send that one call looks at, some 1 µs each."""
+
 
 @final
 @mypyc_attr(acyclic=True)
@@ -51,7 +54,8 @@ def drain(
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
     Partitions are taken from the front, and those with more to send move to the back, so no partition starves another.
-    Partitions with nothing to send leave the ready set; the next event that makes them ready adds them again. An open
+    Partitions with nothing to send leave the ready set; the next event that makes them ready adds them again. When
+    MOST_WAITING of them have left, those behind them are for the next call (:func:`has_stopped`). An open
     batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. When MOST_CLOSED are
     closed, nothing behind them is taken. Smaller ones are compressed when the request is made; at most twice as many
     bytes of these go into it. A batch older than ``timeout`` stays: it is about to expire. A batch larger than the
@@ -70,7 +74,7 @@ def drain(
         if not line.large_is_due(now):
             most = line.most
     carried = line.grown if line is not None and 0 < line.grown < limit else limit
-    to_compress = closed = 0
+    to_compress = closed = waited = 0
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
         waiting = why_waiting(queue, now, keep_order=keep_order)
@@ -84,6 +88,9 @@ def drain(
         if waiting is not None:
             note_wait(queue, now, waiting)
             queue.ready = False
+            waited += 1
+            if waited == MOST_WAITING:
+                break
             continue
         if len(queue.batches) > 1 and queue.sequences is not None:
             accumulator.join(queue)
@@ -111,9 +118,17 @@ def drain(
         drained.append(_take(queue, ready, accumulator, now))
         size += head_size
         to_compress += work
-    if line is not None and line.most < NO_LIMIT:
+    if waited == MOST_WAITING:
+        for queue in large:  # smaller ones may be behind
+            ready[queue] = None
+    elif line is not None and line.most < NO_LIMIT:
         _take_large(large, drained, ready, accumulator, now, line)
     return drained
+
+
+def has_stopped(before: int, ready: ReadyQueues) -> bool:
+    """Whether :func:`drain` may have left partitions for the next call; ``before`` is how many it got."""
+    return len(ready) > 0 and before - len(ready) >= MOST_WAITING
 
 
 def _take_large(

@@ -11,7 +11,7 @@ from aioproducer.producer.accumulator.record_accumulator import RecordAccumulato
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.parking.parking_lot import ParkingLot
-from aioproducer.producer.scheduling.drain import drain
+from aioproducer.producer.scheduling.drain import drain, has_stopped
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadyQueues
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.wait_history import READY
@@ -76,6 +76,7 @@ class Dispatcher:
             if opens_at > now and not _all_are_awaited(ready):
                 self._alarm.ring_at(opens_at)
                 break
+            before = len(ready)
             drained = drain(
                 ready,
                 self._accumulator,
@@ -87,7 +88,9 @@ class Dispatcher:
                 line=line.limit,
             )
             if not drained:
-                if line.limit.large_at > now:
+                if has_stopped(before, ready):
+                    self._alarm.ring()
+                elif line.limit.large_at > now:
                     self._alarm.ring_at(line.limit.large_at)
                 break
             self._exchange.send(link, drained, now)

@@ -12,7 +12,14 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from aioproducer.producer.scheduling.drain import MOST_BATCHES, MOST_CLOSED, Drained, drain
+from aioproducer.producer.scheduling.drain import (
+    MOST_BATCHES,
+    MOST_CLOSED,
+    MOST_WAITING,
+    Drained,
+    drain,
+    has_stopped,
+)
 from aioproducer.producer.scheduling.readiness import ReadyQueues
 from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
@@ -90,6 +97,21 @@ def test_nothing_is_ready() -> None:
     here.make_ready(0)
     assert here.drain() == []
     assert not here.queues[0].ready
+
+
+def test_many_with_nothing_to_send_are_looked_at_in_several_calls() -> None:
+    here = Draining(MOST_WAITING + 2)
+    for partition in range(MOST_WAITING + 1):
+        here.make_ready(partition)
+    here.fill(MOST_WAITING + 1)
+    before = len(here.ready)
+    assert here.drain() == []
+    assert has_stopped(before, here.ready)
+    before = len(here.ready)
+    assert before == 2
+    assert partitions(here.drain()) == [MOST_WAITING + 1]
+    assert not has_stopped(before, here.ready)
+    assert here.consistent()
 
 
 def test_an_open_batch_that_is_due_is_closed_and_taken() -> None:
@@ -335,6 +357,19 @@ class OnASlowLine(Draining):
         for one in drained:
             one.queue.insert_retry(one.batch)
             self.make_ready(one.queue.partition)
+
+
+def test_a_large_batch_does_not_go_while_smaller_ones_may_be_behind_those_that_wait() -> None:
+    here = OnASlowLine(MOST_WAITING + 2)
+    here.fill(0, size=9000)
+    here.sent_in_vain(here.drain())
+    for partition in range(1, MOST_WAITING + 1):
+        here.make_ready(partition)
+    here.fill(MOST_WAITING + 1, size=100)
+    assert here.drain(now=2.0) == []
+    assert here.consistent()
+    assert partitions(here.drain(now=2.0)) == [MOST_WAITING + 1]
+    assert partitions(here.drain(now=2.0)) == [0]
 
 
 def test_after_a_time_out_the_smaller_batches_go_first_and_the_large_one_alone() -> None:
