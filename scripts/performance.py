@@ -2,6 +2,8 @@
 have left in benchmarks/measured/.
 
 python -m benchmarks --json benchmarks/measured/comparison.json
+python -m benchmarks --json benchmarks/measured/neighbours.json    # on a host with busy neighbours
+python -m benchmarks --works partitions-4000,partitions-10000 --json benchmarks/measured/partitions.json
 python -m benchmarks curves --json benchmarks/measured/curves.json
 python -m benchmarks encode --json benchmarks/measured/encode.json
 python -m benchmarks schemas --json benchmarks/measured/schemas.json
@@ -37,6 +39,7 @@ PYTHONPATH=. python scripts/performance.py
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -215,6 +218,16 @@ def works(report: Report) -> list[str]:
     return lines[1:]
 
 
+def beside_neighbours(report: Report) -> list[str]:
+    return [*environment(report), "", *targets(report)]
+
+
+def many_partitions(report: Report) -> list[str]:
+    part = {client for case in report.cases for client in case.clients()}
+    report = dataclasses.replace(report, clients=[client for client in report.clients if client.name in part])
+    return [*environment(report), "", *works(report), "", *markdown_table(TARGET_COLUMNS, report.target_rows())]
+
+
 def curves(found: Curves) -> list[str]:
     lines = environment(found.report)
     for axis in found.axes:
@@ -300,6 +313,9 @@ class Measured(NamedTuple):
     """What the pages are made of."""
 
     comparison: Report
+    neighbours: Report
+    """Of a machine that shares its host with busy ones."""
+    partitions: Report
     along: Curves
     far: Lines
     alone: Mapping[str, Alone]
@@ -308,7 +324,10 @@ class Measured(NamedTuple):
     @classmethod
     def read(cls) -> Self:
         return cls(
-            Report.from_json(results.read(MEASURED / "comparison.json")),
+            *(
+                Report.from_json(results.read(MEASURED / f"{name}.json"))
+                for name in ("comparison", "neighbours", "partitions")
+            ),
             Curves.from_json(results.read(MEASURED / "curves.json")),
             Lines.from_json(results.read(MEASURED / "lines.json")),
             {name: results.read_as(kind, MEASURED / f"{name}.json") for name, kind in ALONE.items()},
@@ -326,6 +345,8 @@ class Measured(NamedTuple):
             "memory": lambda: by_client(comparison, FIGURES["rss"]),
             "stalls": lambda: lateness(comparison),
             "works": lambda: works(comparison),
+            "neighbours": lambda: beside_neighbours(self.neighbours),
+            "partitions": lambda: many_partitions(self.partitions),
             "curves": lambda: curves(self.along),
             "lines": lambda: lines(self.far),
             "fleet-requests": lambda: self.budget().requests(),

@@ -24,7 +24,7 @@ from benchmarks.harness.arguments import list_of, positive, some_of
 from benchmarks.works.curve_works import AXES
 from benchmarks.works.line_works import LINE_CLIENTS, LINE_WORKS, PARTITIONS, ROUND_TRIPS_MS, records_over
 from benchmarks.works.run import Description
-from benchmarks.works.works import BY_NAME, QUICK, QUICK_WORKS, WORKS, Work
+from benchmarks.works.works import QUICK, QUICK_WORKS, WORKS, Work
 
 ROUNDS, CURVE_ROUNDS, LINE_ROUNDS, QUICK_ROUNDS = 5, 3, 3, 1
 COMPARED = tuple(name for name in CLIENTS if name != WINDOW_20)
@@ -104,12 +104,12 @@ def parse_compare(arguments: Sequence[str], other_commands: Collection[str] = ()
         "--works",
         type=some_of(WORKS),
         metavar="NAME[,...]",
-        help=f"{list_of(WORKS)}; by default all but {', '.join(BY_NAME)}, with --quick {', '.join(QUICK_WORKS)}",
+        help=f"{list_of(WORKS)}; by default all, with --quick {', '.join(QUICK_WORKS)}",
     )
     parser.add_argument("--plain", action="store_true", help="Markdown, even on a terminal")
     options = _parse(parser, arguments, ROUNDS)
     if options.works is None:
-        options.works = list(QUICK_WORKS) if options.quick else [name for name in WORKS if name not in BY_NAME]
+        options.works = list(QUICK_WORKS if options.quick else WORKS)
     return options
 
 

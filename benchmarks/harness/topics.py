@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.errors import KafkaError, LeaderNotAvailableException, error_for
@@ -65,13 +65,17 @@ class Topics:
 
 
 @contextlib.asynccontextmanager
-async def fresh_topics(bootstrap_servers: str, partitions: int, topics: int = 1) -> AsyncIterator[Topics]:
+async def fresh_topics(
+    bootstrap_servers: str, partitions: int, topics: int = 1, configs: Mapping[str, str] | None = None
+) -> AsyncIterator[Topics]:
     """Makes topics with the broker's default replication, and deletes them."""
     name = f"aioproducer-benchmark-{uuid.uuid4().hex[:12]}"
     names = [name] if topics == 1 else [f"{name}-{number}" for number in range(topics)]
     async with KafkaAdmin(bootstrap_servers=bootstrap_servers, default_api_timeout_ms=API_TIMEOUT_MS) as admin:
         try:
-            for error in (await admin.create_topics(NewTopic(name, partitions) for name in names)).values():
+            for error in (
+                await admin.create_topics(NewTopic(name, partitions, configs=configs or {}) for name in names)
+            ).values():
                 if error is not None:
                     raise error
             made = Topics(admin, name, names, partitions)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-MOST_PARTITIONS = 9_999
-"""A controller writes no more than 10,000 records for one request, and the topic itself is one."""
+MOST_PARTITIONS = 9_998
+"""A controller writes no more than 10,000 records for one request: the topic is one, and its config another."""
 QUICK = 10
 """A quick run has the records of a full one divided by this."""
 QUICK_WORKS = ("stream-100", "stream-1000", "zstd", "tasks-100", "single", "paced")
@@ -96,6 +95,3 @@ _WORKS = (
     Work("paced", "100 B, at half of confluent-kafka's speed", PACED, 100, 1_000_000),
 )
 WORKS: dict[str, Work] = {work.name: work for work in _WORKS}
-
-BY_NAME: Final = ("partitions-10000",)
-"""Only done if they are named: a broker with Kafka's own heap, 1 GB, takes minutes for a run."""

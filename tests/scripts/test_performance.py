@@ -159,7 +159,7 @@ def measured(script: ModuleType) -> Any:
         **those_under_stress(),
         **those_of_whole_programs(),
     }
-    return script.Measured(a_report(), the_curves(), some_lines(), alone)
+    return script.Measured(a_report(), a_report(), a_report(), the_curves(), some_lines(), alone)
 
 
 def test_the_pages_say_what_was_measured(script: ModuleType) -> None:

@@ -30,7 +30,7 @@ def test_defaults() -> None:
     options = parse_compare([])
     assert options.rounds == 5
     assert options.clients == [name for name in CLIENTS if name != WINDOW_20]
-    assert options.works == [name for name in WORKS if name != "partitions-10000"]
+    assert options.works == list(WORKS)
     assert options.bootstrap_server is None
     assert not options.quick
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,7 +39,9 @@ class Stage:
         monkeypatch.setattr(runner_module, "measure", self.measure)
 
     @contextlib.asynccontextmanager
-    async def fresh_topics(self, servers: str, partitions: int, topics: int) -> AsyncIterator[SimpleNamespace]:
+    async def fresh_topics(
+        self, servers: str, partitions: int, topics: int, configs: Mapping[str, str] | None = None
+    ) -> AsyncIterator[SimpleNamespace]:
         """What is in them is counted before and after each run, or only after it."""
         before = len(self.runs)
 

@@ -20,7 +20,7 @@ def test_ranges() -> None:
     ends = {name: (axis.points[0][0], axis.points[-1][0]) for name, axis in AXES.items() if name != "compression"}
     assert ends == {
         "record-size": (10, 950_000),
-        "partitions": (1, 9_999),
+        "partitions": (1, 9_998),
         "topics": (1, 1_000),
         "senders": (1, 10_000),
     }
