@@ -18,7 +18,7 @@ FINDERS: dict[str, int] = json.loads(FILE.read_text(encoding="utf-8"))
 
 
 @interpreted_only
-@pytest.mark.simulation
+@pytest.mark.once
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_found(name: str) -> None:
