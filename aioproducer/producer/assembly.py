@@ -27,6 +27,7 @@ from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSt
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.exchange.sealer import Sealer, thread_bytes_of
 from aioproducer.producer.idempotence.producer_ids import ProducerIds
+from aioproducer.producer.idempotence.sequences import REMEMBERED_MS
 from aioproducer.producer.inputs import Inputs
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.broker_availability import NodeLatencies
@@ -85,7 +86,12 @@ def assemble(inputs: Inputs) -> ProducerCore:
     supervisor = Supervisor(lambda error: sender.crashed(error))
     scheduling = _scheduling(inputs, loop, alarm)
     schedule = scheduling.schedule
-    ids = ProducerIds(transactional=config.transactional_id is not None, patience=config.delivery_timeout_ms / 2000)
+    timeout = config.delivery_timeout_ms / 1000
+    ids = ProducerIds(
+        transactional=config.transactional_id is not None,
+        patience=timeout / 2,
+        known_for=min(timeout, REMEMBERED_MS / 1000),  # producer.id.expiration.ms has to be longer
+    )
 
     # Records, on their way into batches
     codec = CompressionType.of(config.compression_type)

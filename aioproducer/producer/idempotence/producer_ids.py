@@ -16,10 +16,12 @@ class ProducerIdAndEpoch(NamedTuple):
 class ProducerIds:
     """The identity from the last InitProducerId; ``None`` while there is no usable one."""
 
-    def __init__(self, *, transactional: bool = False, patience: float = math.inf) -> None:
+    def __init__(self, *, transactional: bool = False, patience: float = math.inf, known_for: float = 1.0) -> None:
         self.current: ProducerIdAndEpoch | None = None
         self.patience = patience
         """The age in seconds up to which a batch of old records waits for the attempts to send earlier batches."""
+        self.known_for = known_for
+        """Seconds after sending a batch for which its broker certainly knows the producer."""
         self.transactional = transactional
         """The coordinator assigns the epochs, one for all partitions."""
         self.transaction = 0

@@ -40,9 +40,6 @@ REMEMBERED_MS: Final = 12 * 3600 * 1000
 """The age of a record's timestamp in milliseconds up to which its broker remembers the producer: half of the default of
 ``producer.id.expiration.ms``."""
 
-KNOWN_FOR: Final = 1.0
-"""Seconds for which a broker certainly does not forget a producer (``producer.id.expiration.ms``, a day by default)."""
-
 _ALWAYS: Final = -(2**62)
 """A timestamp older than all."""
 
@@ -97,7 +94,7 @@ class PartitionSequences:
         self.known_id = -1
         """The producer id of the last batch known to be in the present log."""
         self._known_at: float = 0.0
-        """When the present log last knew the producer."""
+        """When the last batch was sent that is known to be in the present log."""
         self.append_time = False
         """The log sets the timestamps (``message.timestamp.type=LogAppendTime``)."""
         self.remembered = True
@@ -159,7 +156,7 @@ class PartitionSequences:
         assert self._ids.current is not None
         self._remembered_from = _ALWAYS if self.append_time or self._ids.transactional else now_ms - REMEMBERED_MS
         self.remembered = batch.max_timestamp >= self._remembered_from
-        if not self.remembered or (not self.unresolved and now - self._known_at > KNOWN_FOR):
+        if not self.remembered or (not self.unresolved and self._has_paused(now)):
             self.known_id = -1
         if self.identity is None:
             self.identity = self._ids.current
@@ -185,9 +182,13 @@ class PartitionSequences:
         """The lowest unresolved batch, which has its stamp, goes out once more. This, too, may come after a pause."""
         self._remembered_from = _ALWAYS if self.append_time or self._ids.transactional else now_ms - REMEMBERED_MS
         self.remembered = batch.max_timestamp >= self._remembered_from
-        paused = now - self._known_at > KNOWN_FOR and not any(one.in_flight for one in self.unresolved)
+        paused = self._has_paused(now) and not any(one.in_flight for one in self.unresolved)
         if paused or not self.remembered:
             self.known_id = -1
+
+    def _has_paused(self, now: float) -> bool:
+        """Whether the broker may have forgotten the producer meanwhile."""
+        return now - self._known_at > self._ids.known_for
 
     def _next_identity(self, mine: ProducerIdAndEpoch, current: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
         if mine.producer_id != current.producer_id:

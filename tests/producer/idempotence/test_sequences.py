@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import (
-    KNOWN_FOR,
     MAX_EPOCH,
     REMEMBERED_MS,
     WINDOW,
@@ -210,13 +209,13 @@ def test_after_a_pause_one_batch_goes_alone() -> None:
     """Its broker may have forgotten the producer (``producer.id.expiration.ms``)."""
     sequences = known(ids_of())
     batch = make_batch(Loop(), records=1)
-    sequences.stamp(batch, KNOWN_FOR + 0.001, 0)
+    sequences.stamp(batch, ProducerIds().known_for + 0.001, 0)
     assert not sequences.may_drain_new()
     batch.sent_at = 2.0
     sequences.resolve(batch)
     for _ in range(2):
         assert sequences.may_drain_new()
-        sequences.stamp(make_batch(Loop(), records=1), 2.0 + KNOWN_FOR, 0)
+        sequences.stamp(make_batch(Loop(), records=1), 2.0 + ProducerIds().known_for, 0)
     assert sequences.may_drain_new()
 
 

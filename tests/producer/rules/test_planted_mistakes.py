@@ -149,7 +149,7 @@ def any_log_may_answer(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_pause_changes_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sequences, "KNOWN_FOR", 10**9)
+    patch.setattr(PartitionSequences, "_has_paused", lambda self, now: False)
 
 
 def new_batches_go_beside_retries(patch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.idempotence.sequences import KNOWN_FOR, PartitionSequences
+from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.deadlines import DeadlineHeap
 from aioproducer.producer.scheduling.drain import Drained, drain
 from aioproducer.producer.scheduling.readiness import ReadySet
@@ -304,7 +304,7 @@ class PartitionSimulation(Accumulation):
 
     def forget_producers(self) -> None:
         """The broker forgets all producers, which have been silent for long."""
-        self.loop.now += 2 * KNOWN_FOR
+        self.loop.now += 2 * self.ids.known_for
         self.broker.entries.clear()
 
     def may_forget_producers(self) -> bool:

@@ -25,7 +25,7 @@ from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.sealer import Sealer
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.idempotence.sequences import KNOWN_FOR, WINDOW
+from aioproducer.producer.idempotence.sequences import WINDOW
 from aioproducer.producer.scheduling.drain import Drained, drain
 from aioproducer.producer.scheduling.pipeline import Pipeline
 from aioproducer.producer.scheduling.readiness import why_waiting
@@ -358,7 +358,7 @@ class RulesSimulation(Accumulation):
 
     def forget_producers(self) -> None:
         """Brokers forget the producers that have not written for long (``producer.id.expiration.ms``)."""
-        self.loop.now += 2 * KNOWN_FOR
+        self.loop.now += 2 * self.ids.known_for
         for partition in self.logs.values():
             partition.entries.clear()
 

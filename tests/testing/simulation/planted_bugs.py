@@ -423,7 +423,7 @@ def what_is_behind_a_batch_that_is_stamped_anew_keeps_its_stamp(monkeypatch: pyt
 
 @bug(only(resting, expiry=1.0, codes=0.3))
 def a_producer_is_known_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequences, "KNOWN_FOR", float("inf"))
+    monkeypatch.setattr(PartitionSequences, "_has_paused", lambda self, now: False)
 
 
 @bug(only(of_old_records, expiry=1.0, codes=0.3))
