@@ -264,3 +264,24 @@ def test_what_a_node_has_not_answered_at_its_old_address_does_not_count_at_the_n
             return later
 
     assert in_virtual_time(took) < 1
+
+
+def test_a_window_is_used_on_a_way_of_more_than_a_second() -> None:
+    """Each answer takes so long that the next batch might look like the first one after a pause."""
+
+    async def taken() -> float:
+        loop = asyncio.get_running_loop()
+        async with (
+            ScriptedCluster() as cluster,
+            KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, batch_max_size=16_384, linger_ms=0) as producer,
+        ):
+            cluster.create_topic("t", 1)
+            await producer.send("t", b"first")
+            began = loop.time()
+            deliveries = [producer.send("t", bytes(10_000)) for _ in range(50)]
+            await asyncio.gather(*deliveries)
+            return loop.time() - began
+
+    network = Network(Random(0), Conditions(latency=0.6), NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network, max_steps=10**6)) as runner:
+        assert runner.run(taken()) < 40  # fifty batches that go alone take more than 100 s
