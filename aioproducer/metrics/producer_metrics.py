@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from aioproducer.metrics.distribution import Buckets, Distribution
-from aioproducer.metrics.metric_name import PRODUCER_GROUP, MetricName
+from aioproducer.metrics.metric_name import PARTITION_GROUP, PRODUCER_GROUP, TOPIC_GROUP, MetricName
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry, RecordingLevel
 from aioproducer.metrics.snapshot import MetricsSnapshot
@@ -266,6 +266,10 @@ class ProducerMetrics:
     def snapshot(self, now: float) -> MetricsSnapshot:
         """Every metric at this moment."""
         return MetricsSnapshot(self.registry.values(now), self.distributions())
+
+    def overview(self, now: float) -> MetricsSnapshot:
+        """The same without those of topics and partitions, which may be very many."""
+        return MetricsSnapshot(self.registry.values(now, (TOPIC_GROUP, PARTITION_GROUP)), self.distributions())
 
     def distributions(self) -> list[Buckets]:
         """What is counted by bounds, at this moment."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -59,12 +59,17 @@ class MetricRegistry:
         return self._count
 
     def __iter__(self) -> Iterator[tuple[MetricName, Metric]]:
-        for group in list(self._groups):
-            yield from list(group.metrics.items())
+        return self._of(())
 
-    def values(self, now: float) -> dict[MetricName, float]:
-        """Every metric at this moment. Any thread may call it: metrics may be added and removed meanwhile."""
-        return {name: metric.measure(now) for name, metric in self}
+    def _of(self, without: Container[str]) -> Iterator[tuple[MetricName, Metric]]:
+        for group in list(self._groups):
+            if group.name not in without:
+                yield from list(group.metrics.items())
+
+    def values(self, now: float, without: Container[str] = ()) -> dict[MetricName, float]:
+        """Every metric at this moment, but none of the groups with these names. Any thread may call it: metrics may be
+        added and removed meanwhile."""
+        return {name: metric.measure(now) for name, metric in self._of(without)}
 
 
 class MetricGroup:
@@ -75,13 +80,13 @@ class MetricGroup:
 
     def __init__(self, registry: MetricRegistry, group: str, tags: Tags) -> None:
         self._registry = registry
-        self._group = group
+        self.name = group
         self._tags = tags
         self.metrics: dict[MetricName, Metric] = {}
 
     def gauge(self, name: str, doc: str, measure: Measure, *, own: bool = False) -> None:
         """A metric whose value is read in place."""
-        full = MetricName(name, self._group, self._tags)
+        full = MetricName(name, self.name, self._tags)
         assert full not in self.metrics, f"{full} is there already"
         self.metrics[full] = Metric(doc, measure, own)
         self._registry.changed(self, 1)

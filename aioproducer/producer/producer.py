@@ -339,7 +339,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
         """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
-        return findings(self.metrics(), self._config, thresholds)
+        return findings(self._metrics.overview(self._seconds()), self._config, thresholds)
 
     async def client_instance_id(self, timeout: float) -> UUID:
         """The id that the cluster has given this producer for the metrics that it pushes (KIP-714). It stays the same.

@@ -80,6 +80,17 @@ def test_retries_and_errors_count_in_all_and_for_topics_that_were_sent_to() -> N
     assert len(found.topic("never sent to")) == 0
 
 
+def test_an_overview_has_all_but_those_of_topics_and_partitions() -> None:
+    metrics = ProducerMetrics()
+    metrics.batch_sent("a", **BATCH, now=1.0)
+    metrics.windows.show("a", 0, lambda now: 20.0, lambda now: 1.0)
+    everything, overview = metrics.snapshot(2.0), metrics.overview(2.0)
+    left_out = {name for name in everything if name.tag("topic") is not None}
+    assert len(left_out) > 2
+    assert set(overview) == set(everything) - left_out
+    assert overview["batch-total"] == everything["batch-total"] == 1
+
+
 def test_queue_times_per_topic_are_recorded_from_debug_on() -> None:
     for level, expected in ((RecordingLevel.INFO, math.nan), (RecordingLevel.DEBUG, 5.0), (RecordingLevel.TRACE, 5.0)):
         metrics = ProducerMetrics(level=level)
