@@ -224,6 +224,8 @@ def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> Non
         limit = 1 + scenario.milliseconds("linger_ms") + records * (8 * scenario.conditions.latency + 0.001)
         if _may_refuse_silently(scenario):
             limit += records * scenario.milliseconds("reconnect_backoff_max_ms")
+            # Records with timestamps of days ago wait until what was cut off cannot arrive any more.
+            limit += scenario.milliseconds("request_timeout_ms")
         violations.in_time(f"without faults {entry}", entry.accepted_at, entry.ended_at, limit)
 
 
