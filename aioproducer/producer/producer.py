@@ -169,8 +169,12 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
             # A caller may leave, by time-out or cancellation, but no record may stay unresolved.
             if not closing.done():
                 closing.cancel()
-                with completed_in_cancelled_scopes():
-                    await asyncio.wait([closing])
+                try:
+                    with completed_in_cancelled_scopes():
+                        await asyncio.wait([closing])
+                finally:
+                    if not closing.done() and self._core.sender.pending():
+                        closing.cancel()  # the rest must end at once
         if not closing.cancelled():
             closing.result()
 
@@ -195,13 +199,13 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
                         "the producer was closed before the unit was committed: close() without a time-out waits for it"
                     )
                 )
-            self._core.sender.abort(
-                KafkaError(
-                    "the producer was closed before the record was delivered: "
-                    "close() without a time-out, or flush() before it, waits for all"
-                )
-            )
             try:
+                await self._core.sender.abort_in_turns(
+                    KafkaError(
+                        "the producer was closed before the record was delivered: "
+                        "close() without a time-out, or flush() before it, waits for all"
+                    )
+                )
                 await self._core.lane.stopped(grace)
             finally:
                 self._hooks.close()  # every record has ended; what follows may be cancelled

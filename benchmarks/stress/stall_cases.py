@@ -194,6 +194,49 @@ async def _lingering(
     return held
 
 
+async def close(loop: MeasuredLoop, size: int) -> Held:
+    """Lingering batches in many partitions, and a producer that is closed at once."""
+
+    async def at_once(producer: KafkaProducer) -> None:
+        await producer.close(0)
+
+    return await _given_up(loop, size, at_once)
+
+
+async def abort(loop: MeasuredLoop, size: int) -> Held:
+    """Lingering batches in many partitions, and their transaction is aborted."""
+    return await _given_up(loop, size, KafkaProducer.abort_transaction, transactional_id="stalls")
+
+
+async def _given_up(
+    loop: MeasuredLoop, size: int, call: Callable[[KafkaProducer], Coroutine[Any, Any, object]], **config: Any
+) -> Held:
+    with ThreadedCluster() as cluster:
+        cluster.create_topic("t", size)
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            linger_ms=600_000,
+            delivery_timeout_ms=700_000,
+            buffer_memory=size * OF_A_BATCH,
+            **config,
+        )
+        await producer.start()
+        try:
+            await producer.partitions_for("t")
+            if config:
+                await producer.init_transactions()
+                await producer.begin_transaction()
+            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(size)]
+            gc.collect()
+            with loop.measured() as held:
+                await asyncio.create_task(call(producer))
+            if not all(isinstance(one.exception(), DeliveryError) for one in deliveries):
+                raise WrongRun("not all batches were given up")
+        finally:
+            await producer.close(0)
+    return held
+
+
 class _Arrivals(NamedTuple):
     """Two answers with the same metadata."""
 
@@ -388,6 +431,8 @@ CASES = (
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
     Case("flush", "partitions with a lingering batch each, flushed", 10_000, flush),
     Case("hurry", "the same, and a record that waits for memory", 10_000, hurry),
+    Case("close", "the same, and `close(0)`", 10_000, close),
+    Case("abort", "the same in a transaction, which is aborted", 10_000, abort),
     Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
     Case("first-topics", "topics in their first metadata, each with a record that waits for it", 10_000, first_topics),

@@ -50,10 +50,13 @@ class IncompleteBatches:
         self.count += 1
         self._insert(batch, queue, self._newest, self.count)
 
-    def first_of(self, count: int) -> ProducerBatch | None:
-        """The oldest batch, if it is one of the first ``count`` that there have been."""
-        oldest = self.oldest
-        return None if oldest is None or self._entries[oldest].number > count else oldest
+    def first_of(self, count: int, behind: ProducerBatch | None = None) -> ProducerBatch | None:
+        """The oldest batch, or the oldest ``behind`` another unless that has ended, if it is one of the first ``count``
+        that there have been."""
+        first = self.oldest
+        if behind is not None and behind in self._entries:
+            first = self._entries[behind].newer
+        return None if first is None or self._entries[first].number > count else first
 
     def remove(self, batch: ProducerBatch) -> None:
         """Removes a batch that has ended; harmless if it was removed before."""

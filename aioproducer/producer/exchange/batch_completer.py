@@ -89,6 +89,21 @@ class NextSteps:
         """``failed(error)``: a batch has failed; called before its records end."""
 
 
+@final
+class _GivingUp:
+    """Why batches are given up, and which of them are left."""
+
+    def __init__(self, waiting: KafkaError, count: int) -> None:
+        self.waiting = waiting
+        """Of those that are not under way."""
+        self.under_way: KafkaError | None = None
+        """Of those that are; None if they go on."""
+        self.count = count
+        """So many batches there had been."""
+        self.passed_over: ProducerBatch | None = None
+        """The last one that goes on."""
+
+
 class BatchCompleter:
     """Keeps every batch from its first record on, and ends it."""
 
@@ -121,7 +136,8 @@ class BatchCompleter:
         self._timeout = config.delivery_timeout_ms / 1000
         self._arrival = config.request_timeout_ms / 1000
         """Seconds in which brokers handle requests received over a connection that has ended."""
-        self._expiring = TimeSlice(accumulator.loop)
+        self._slice = TimeSlice(accumulator.loop)
+        self._giving_up: _GivingUp | None = None
         self.incomplete = incomplete
         """In the order of creation, and so of expiry."""
 
@@ -392,7 +408,7 @@ class BatchCompleter:
         batch = self.incomplete.oldest
         if batch is None or batch.created + self._timeout > now:
             return
-        self._expiring.begin()
+        self._slice.begin()
         while batch is not None and batch.created + self._timeout <= now:
             queue = self.incomplete.queue_of(batch)
             if batch.in_flight:
@@ -403,7 +419,7 @@ class BatchCompleter:
             error = self._too_late(queue, batch, why_waiting(queue, batch), ledger)
             self._give_up(queue, batch, error)
             self._again(queue, now, now)
-            if self._expiring.over():
+            if self._slice.over():
                 return
             batch = self.incomplete.oldest
 
@@ -445,17 +461,47 @@ class BatchCompleter:
             self._give_up(queue, batch, error)
             self._again(queue, now, now)
 
-    def give_up_waiting(self, error: KafkaError) -> None:
-        """Fails the batches that are not under way."""
-        for batch, queue in self.incomplete.items():
-            if not batch.in_flight:
-                self._give_up(queue, batch, error)
+    def give_up_waiting(self, error: KafkaError) -> bool:
+        """Fails the batches that are not under way, oldest first, for one turn. Returns whether some are left for
+        ``give_up_more``: until then nothing may be drained, and no record may be added to them."""
+        if self._giving_up is None:
+            self._giving_up = _GivingUp(error, self.incomplete.count)
+        self._giving_up.passed_over = None
+        return self.give_up_more()
+
+    def give_up_all(self, error: KafkaError) -> bool:
+        """The same for all batches; ``give_up_waiting`` that was called before goes on."""
+        if self._giving_up is None:
+            self._giving_up = _GivingUp(error, self.incomplete.count)
+        self._giving_up.under_way = error
+        self._giving_up.passed_over = None
+        return self.give_up_more()
+
+    def give_up_more(self) -> bool:
+        """Goes on for another turn, if need be."""
+        if (what := self._giving_up) is None:
+            return False
+        now = self._accumulator.loop.time()
+        self._slice.begin()
+        while (batch := self.incomplete.first_of(what.count, what.passed_over)) is not None:
+            error = what.under_way if batch.in_flight else what.waiting
+            if error is None:
+                what.passed_over = batch
+                continue
+            queue = self.incomplete.queue_of(batch)
+            self._give_up(queue, batch, error, aborted=error is what.under_way)
+            self._again(queue, now, now)
+            if self._slice.over():
+                return True
+        self._giving_up = None
+        return False
 
     def abort(self, error: KafkaError) -> None:
         """Ends everything that has not ended; nothing is drained after this.
 
         It also runs after bugs, so it relies only on the batches themselves.
         """
+        self._giving_up = None
         while (batch := self.incomplete.oldest) is not None:
             queue = self.incomplete.queue_of(batch)
             self.incomplete.remove(batch)
@@ -468,7 +514,9 @@ class BatchCompleter:
                 log.exception("unforeseen error at the end of %r", batch)
             self._on_failed(error)
 
-    def _give_up(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
+    def _give_up(
+        self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool = False
+    ) -> None:
         sequences = queue.sequences
         if batch.in_flight:
             batch.maybe_appended = True
@@ -481,10 +529,10 @@ class BatchCompleter:
                 queue.batches.remove(batch)
             if sequences is not None and batch.has_sequence():
                 self._abandon(queue, sequences, batch)
-        self._fail(queue, batch, error)
+        self._fail(queue, batch, error, aborted=aborted)
 
-    def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
-        self._end(queue, batch, error, aborted=False)
+    def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool = False) -> None:
+        self._end(queue, batch, error, aborted=aborted)
         self.incomplete.remove(batch)
         self._on_failed(error)  # not before: the callback may end all batches
 

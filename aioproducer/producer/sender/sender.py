@@ -179,7 +179,10 @@ class Sender:
     # Ends
 
     def give_up_waiting(self, error: KafkaError) -> None:
-        """Fails the records that are not under way."""
+        """Fails the records that are not under way, in turns of the loop; nothing is sent before all of them have.
+
+        The lot must be shut.
+        """
         self._lot.fail_all(error)
         self._completer.give_up_waiting(error)
         self._alarm.ring()
@@ -218,6 +221,20 @@ class Sender:
         self._lot.fail_all(error, aborted=True)
         self._completer.abort(error)
         self._failures.close(self._loop.time())
+
+    async def abort_in_turns(self, error: KafkaError) -> None:
+        """The same in turns of the loop; if the caller is cancelled meanwhile, the rest at once."""
+        self._lot.shut()
+        self._lot.fail_all(error, aborted=True)
+        try:
+            left = self._completer.give_up_all(error)
+            while left:
+                await asyncio.sleep(0)
+                left = self._completer.give_up_more()
+        except Exception as bug:
+            self.parts.supervisor.crash(bug)
+        finally:
+            self.abort(error)
 
     async def stop(self, grace: float) -> None:
         """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""

@@ -59,15 +59,17 @@ class SenderPass:
         self._watch.pass_begins()
         alarm, schedule, lot = self._alarm, self._schedule, self._lot
         wants_turn = schedule.take_due(now)
-        self._expiry.expire(now)
+        giving_up = self._completer.give_up_more()
+        if not giving_up:
+            self._expiry.expire(now)
         schedule.hurry(wanted=bool(lot.memory.records) and not lot.paused)
         if self._id_source.ids.current is None:
             self._id_source.ask_if_missing(work=self._completer.incomplete.oldest is not None)
         alarm.up()  # all rings so far are handled below
-        if wants_turn:
+        if wants_turn or giving_up:
             alarm.ring()
         self._dispatcher.sending.begin()
-        nodes = schedule.ready.nodes()
+        nodes = [] if giving_up else schedule.ready.nodes()  # what is given up must not be sent any more
         left = len(nodes)
         for node in nodes:
             self._dispatcher.send_to(node, now)
@@ -76,7 +78,8 @@ class SenderPass:
             if left > 0 and self._dispatcher.sending.over():
                 alarm.ring()  # after a turn of the loop the next pass begins with the nodes that are left
                 break
-        self._failures.write(now)
+        if not giving_up:
+            self._failures.write(now)  # of all that fail together
         for when in (schedule.next(), self._completer.next_expiry(), self._failures.next()):
             if when is not None:
                 alarm.ring_at(when)

@@ -231,6 +231,9 @@ class MockSender:
         self.look()
         self._failures.close(self._loop.time())
 
+    async def abort_in_turns(self, error: KafkaError) -> None:
+        self.abort(error)
+
     async def stop(self, grace: float) -> None:
         if self._notifying is not None:
             await self._notifying

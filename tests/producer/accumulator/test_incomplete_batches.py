@@ -85,7 +85,10 @@ class IncompleteMachine(RuleBasedStateMachine):
         numbers = [self.numbers[batch] for batch, _ in self.expected]
         assert numbers == sorted(numbers)
         for count in (0, self.added // 2, self.added):
-            assert self.batches.first_of(count) is (self.expected[0][0] if numbers and numbers[0] <= count else None)
+            for place, behind in enumerate([None, *list(self.batches)]):
+                left = [batch for batch, _ in self.expected[place:] if self.numbers[batch] <= count]
+                assert self.batches.first_of(count, behind) is (left[0] if left else None)
+            assert self.batches.first_of(count, self.gone[-1]) is self.batches.first_of(count)
         assert self.batches.queues() == list(dict.fromkeys(queue for _, queue in self.expected))
 
 

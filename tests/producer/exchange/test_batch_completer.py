@@ -642,6 +642,68 @@ def test_abort_ends_everything_and_says_what_is_known() -> None:
     assert here.pool.available == here.pool.total
 
 
+def test_somebody_else_has_a_turn_while_many_batches_are_given_up() -> None:
+    here = PartitionSimulation()
+    under_way = here.add_batch()
+    here.drain()
+    batches = [here.add_batch() for _ in range(3)]
+    here.loop.tick = TIME_SLICE  # each look at the clock
+    left = here.completer.give_up_waiting(KafkaError("given up"))
+    for given_up in (1, 2, 3):
+        assert left
+        assert [batch.result.done() for batch in batches] == [number < given_up for number in range(3)]
+        left = here.completer.give_up_more()
+    assert not left
+    assert not here.queue.batches
+    assert not under_way.result.done()
+    later = here.add_batch()
+    assert not here.completer.give_up_more()
+    assert not later.result.done()
+    here.loop.tick = 0
+    here.settle()
+    here.check_end()
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_what_is_under_way_may_end_while_others_are_given_up(answered: bool) -> None:
+    here = PartitionSimulation()
+    here.add_batch()
+    here.drain()
+    batches = [here.add_batch() for _ in range(3)]
+    here.loop.tick = TIME_SLICE
+    assert here.completer.give_up_waiting(KafkaError("given up"))
+    if answered:
+        here.process()
+        here.receive()
+    else:
+        here.disconnect(0)  # it would be sent again
+    while here.completer.give_up_more():
+        pass
+    assert all(batch.result.done() for batch in batches)
+    assert here.deliveries[b"1"].done() == answered
+
+
+def test_everything_is_given_up_after_what_was_given_up_before() -> None:
+    """The error of each is that of the call that was the first to give it up."""
+    here = PartitionSimulation()
+    here.add_batch()
+    here.drain()
+    here.add_batch()
+    here.add_batch()
+    here.loop.tick = TIME_SLICE
+    assert here.completer.give_up_waiting(KafkaError("the transaction is aborted"))
+    assert here.completer.give_up_waiting(KafkaError("another reason"))
+    assert here.completer.give_up_all(KafkaError("closed"))
+    while here.completer.give_up_more():
+        pass
+    first, *others = here.deliveries.values()
+    assert (str(first.exception()), first.outcome) == ("closed", Outcome.UNKNOWN)
+    assert {(str(one.exception()), one.outcome) for one in others} == {("the transaction is aborted", Outcome.NOT_SENT)}
+    assert not here.completer.incomplete
+    here.disconnect(0)
+    assert here.pool.available == here.pool.total
+
+
 def test_records_sent_after_all_batches_failed_are_delivered() -> None:
     here = PartitionSimulation()
     here.add_batch()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import math
 from typing import Any
@@ -8,15 +9,17 @@ from uuid import UUID
 
 import pytest
 
-from aioproducer import DeliveryError, KafkaProducer, Outcome, Reason, wait_all
+from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome, Reason, wait_all
 from aioproducer.errors import (
     BufferExhaustedException,
     ClusterAuthorizationException,
     IllegalStateException,
     InvalidRecordException,
+    KafkaError,
     RecordTooLargeException,
     TimeoutException,
     TopicAuthorizationException,
+    TransactionAbortedException,
     UnsupportedVersionException,
 )
 from aioproducer.errors.error_code import ErrorCode
@@ -1057,3 +1060,89 @@ async def test_a_request_names_its_topics_unless_the_ids_of_all_are_known(world:
         else:
             assert version >= FIRST_WITH_TOPIC_IDS
         assert cluster.values("a") == cluster.values("b") == [b"v"]
+
+
+# Many batches end together
+
+
+def slow_clock(producer: KafkaProducer) -> None:
+    """From now on the time for one turn of the loop is over whenever a batch has ended."""
+    parts_of(producer).completer._slice._time = itertools.count(0.0).__next__
+
+
+async def begun(deliveries: list[Delivery]) -> None:
+    """Returns when the first has ended."""
+    ended = asyncio.Event()
+    deliveries[0].add_done_callback(lambda _: ended.set())
+    await ended.wait()
+
+
+async def most_in_a_turn(deliveries: list[Delivery]) -> int:
+    """The most of them that end between two turns of the loop."""
+    ended = most = 0
+    while ended < len(deliveries):
+        await asyncio.sleep(0)
+        before, ended = ended, sum(delivery.done() for delivery in deliveries)
+        most = max(most, ended - before)
+    return most
+
+
+@pytest.mark.parametrize("end", ["alone", "closed again", "cancelled", "failed"])
+async def test_the_loop_has_its_turns_while_close_ends_many_batches(end: str) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 40)
+        producer = make_producer(cluster.bootstrap_servers, linger_ms=5000)
+        async with producer:
+            await producer.partitions_for("t")
+            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(40)]
+            ends: list[Delivery] = []
+            for delivery in deliveries:
+                delivery.add_done_callback(ends.append)
+            slow_clock(producer)
+            closing = asyncio.create_task(producer.close(0))
+            if end == "alone":
+                assert await most_in_a_turn(deliveries) <= 4
+            else:
+                await begun(deliveries)
+                assert not deliveries[-1].done()
+                if end == "closed again":
+                    await producer.close(0)
+                elif end == "cancelled":
+                    closing.cancel()
+                else:
+                    sender_of(producer).fail(KafkaError("unusable"))
+            await asyncio.wait([closing])
+            await asyncio.sleep(0)
+            assert {delivery.outcome for delivery in deliveries} == {Outcome.NOT_SENT}
+            await turns(2)
+            assert ends == deliveries
+            assert cluster.broker.count(ApiKey.PRODUCE) == 0
+
+
+@pytest.mark.parametrize("closed", [False, True])
+async def test_the_loop_has_its_turns_while_a_transaction_with_many_batches_is_aborted(closed: bool) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 40)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5000, transactional_id="x") as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            await producer.partitions_for("t")
+            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(40)]
+            slow_clock(producer)
+            aborting = asyncio.create_task(producer.abort_transaction())
+            if closed:
+                await begun(deliveries)
+                assert not deliveries[-1].done()
+                await producer.close(0)
+                with pytest.raises(IllegalStateException, match="given up: the producer was closed"):
+                    await aborting
+            else:
+                assert await most_in_a_turn(deliveries) <= 2
+                await aborting
+            assert all(isinstance(delivery.exception(), TransactionAbortedException) for delivery in deliveries)
+            assert cluster.broker.count(ApiKey.PRODUCE) == 0
+            if not closed:
+                await producer.begin_transaction()
+                sent = producer.send("t", b"v", partition=39)
+                await producer.commit_transaction()
+                assert sent.result().offset == 0
