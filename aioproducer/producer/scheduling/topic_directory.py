@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
@@ -68,7 +68,7 @@ class TopicDirectory:
             self._followed[name] = topic  # not before: an interrupted run must be repeated
             self._arrived(name)
 
-    def partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
+    def partitions(self, topic: str) -> Sequence[PartitionInfo]:
         """Those that have come, as they were then; none while the topic is unknown."""
         followed = self._followed.get(topic)
         return () if followed is None else followed.partitions

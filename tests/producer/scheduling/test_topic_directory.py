@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from aioproducer.net.addresses import Address
-from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, Partitions, TopicMetadata
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
@@ -24,7 +24,7 @@ def cluster(
     *leaders: int, topic_id: UUID = FIRST, epoch: int = 0, racks: dict[int, str | None] | None = None
 ) -> Cluster:
     """One topic ``t`` with a partition per leader."""
-    partitions = tuple(PartitionInfo("t", n, leader, epoch, (0,), (0,), ()) for n, leader in enumerate(leaders))
+    partitions = Partitions.of(PartitionInfo("t", n, leader, epoch, (0,), (0,), ()) for n, leader in enumerate(leaders))
     nodes = {node: Node(node, Address("b", 1), rack) for node, rack in (racks or {}).items()}
     return Cluster(nodes, topics={"t": TopicMetadata("t", topic_id, partitions)})
 
@@ -281,8 +281,8 @@ def test_partitions_come_in_the_step_in_which_that_is_said() -> None:
     scene, said = Scene(), set[str]()
     scene.directory._arrived = said.add
     names = [f"t{number}" for number in range(3)]
-    infos = {name: tuple(PartitionInfo(name, number, 1, 0, (1,), (1,), ()) for number in range(100)) for name in names}
-    topics = {name: TopicMetadata(name, FIRST, infos[name]) for name in names}
+    infos = {name: [PartitionInfo(name, number, 1, 0, (1,), (1,), ()) for number in range(100)] for name in names}
+    topics = {name: TopicMetadata(name, FIRST, Partitions.of(infos[name])) for name in names}
     for _ in scene.directory.following(Cluster(topics=topics), 0.0):
         assert {name for name, queues in scene.topics.items() if queues.queues} == said
         assert {name for name in names if scene.directory.partitions(name)} == said
