@@ -147,16 +147,18 @@ class TopicDirectory:
             self._moved_meanwhile.discard(queue)
             if queue.leader != NO_LEADER or queue.leader_epoch >= 0:
                 self._move(queue, NO_LEADER, -1, now)
-        gone = self._gone.get(queues.name, [])
-        for number, queue in enumerate(chain(gone, queues.queues)):
+        before = self._gone.get(queues.name, [])
+        gone = list(before)
+        for number, queue in enumerate(chain(before, reversed(queues.queues))):
             if number % STEP == STEP - 1:
                 yield
             if queue.sequences is not None:
                 queue.sequences.log_is_new(proven=proven)
                 queue.put_in_order()
-        if partitions < len(queues.queues):
-            self._gone[queues.name] = gone + queues.queues[: partitions - len(queues.queues) - 1 : -1]
-            del queues.queues[partitions:]
+            if partitions <= queue.partition < len(queues.queues):
+                gone.append(queue)
+        self._gone[queues.name] = gone
+        queues.queues = queues.queues[:partitions]
         queues.partitioner.follow(queues.queues)
 
     def _move(self, queue: PartitionQueue, leader: int, leader_epoch: int, now: float) -> None:
