@@ -7,7 +7,7 @@ Sources: Kafka's ``SenderMetricsRegistry``, ``KafkaProducerMetrics``, ``BufferPo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -357,7 +357,7 @@ class ProducerMetrics:
         """Makes the metrics of a topic to which a batch is about to be sent."""
         _ = self._topics.of(topic)
 
-    def keep_topics(self, topics: Collection[str]) -> None:
-        """Forgets all topics except these, which are in use."""
-        self._topics.keep(topics)
-        self.windows.keep(topics)
+    def keeping_topics(self, topics: Collection[str]) -> Iterator[None]:
+        """Forgets all topics except these, which are in use, with a pause after every few."""
+        yield from self._topics.keeping(topics)
+        yield from self.windows.keeping(topics)

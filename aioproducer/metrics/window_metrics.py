@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TypeVar
 
 from aioproducer.metrics.metric_name import PARTITION_GROUP, PRODUCER_GROUP, Tags
 from aioproducer.metrics.registry import Measure, MetricGroup, MetricRegistry
 
 T = TypeVar("T")
+
+STEP = 64
+"""Partitions between two pauses: well below half a millisecond."""
 
 
 class WindowMetrics:
@@ -70,14 +73,18 @@ class WindowMetrics:
         if group is not None:
             group.remove()
 
-    def keep(self, topics: Collection[str]) -> None:
-        """Publishes the windows of these topics and of no others: a topic that is used again has the windows it had."""
-        for topic, partitions in self._partitions.items():
-            if topic not in topics:
-                for group in self._shown.pop(topic, {}).values():
-                    group.remove()
-            elif len(self._shown.get(topic, ())) < len(partitions):
-                for partition in partitions.keys() - self._shown.get(topic, {}).keys():
+    def keeping(self, topics: Collection[str]) -> Iterator[None]:
+        """Publishes the windows of these topics and of no others, with a pause after every few partitions: a topic that
+        is used again has the windows it had."""
+        for topic in list(self._partitions):
+            for number, partition in enumerate(list(self._partitions.get(topic, ()))):
+                if number % STEP == 0:
+                    yield
+                if topic not in topics:
+                    group = _taken(self._shown, topic, partition)
+                    if group is not None:
+                        group.remove()
+                elif partition in self._partitions.get(topic, ()) and partition not in self._shown.get(topic, ()):
                     self._publish(topic, partition)
 
 

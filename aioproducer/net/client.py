@@ -364,6 +364,7 @@ class KafkaClient:
         self.nodes_changed()
         self._on_metadata()
         self.changes.announce()
+        await in_slices(self.metadata.letting_go())
 
     def _adding_nodes(self, response: MetadataResponse) -> Generator[None, None, None]:
         for broker in response.brokers:

@@ -7,6 +7,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import encode
@@ -30,11 +31,12 @@ def versions() -> bytes:
     return b"".join(encode(ApiVersionsResponse(0, known), 0))
 
 
-def metadata(port: int, topic: str, partitions: int) -> bytes:
-    """A topic whose partitions this broker leads, each with three replicas."""
-    of = [MetadataResponsePartition(0, number, 0, 1, [0, 1, 2], [0, 1, 2], []) for number in range(partitions)]
-    brokers = [MetadataResponseBroker(0, "127.0.0.1", port)]
-    response = MetadataResponse(brokers=brokers, topics=[MetadataResponseTopic(0, topic, partitions=of)])
+def metadata(port: int, topic: str, partitions: int, *, leader: int = 0, epoch: int = 1, topic_id: int = 0) -> bytes:
+    """A topic whose partitions this broker leads, each with three replicas. All broker ids are its own."""
+    of = [MetadataResponsePartition(0, number, leader, epoch, [0, 1, 2], [0, 1, 2], []) for number in range(partitions)]
+    brokers = [MetadataResponseBroker(node, "127.0.0.1", port) for node in range(leader + 1)]
+    topics = [MetadataResponseTopic(0, topic, UUID(int=topic_id), partitions=of)]
+    response = MetadataResponse(brokers=brokers, topics=topics)
     return b"\0" + b"".join(encode(response, METADATA_VERSION))  # the header's tags
 
 

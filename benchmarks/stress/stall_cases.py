@@ -277,6 +277,38 @@ async def _metadata(loop: MeasuredLoop, size: int) -> _Arrivals:
             await producer.close(0)
 
 
+async def moved(loop: MeasuredLoop, size: int) -> Held:
+    """All partitions of a topic get other leaders."""
+    return await _changed(
+        loop, size, lambda port: canned_broker.metadata(port, "t", size, leader=1, epoch=2, topic_id=1)
+    )
+
+
+async def created_anew(loop: MeasuredLoop, size: int) -> Held:
+    """A topic with many partitions is replaced by one with a single partition."""
+    return await _changed(loop, size, lambda port: canned_broker.metadata(port, "t", 1, topic_id=2))
+
+
+async def _changed(loop: MeasuredLoop, size: int, after: Callable[[int], bytes]) -> Held:
+    """The producer knows a topic with many partitions, and then gets other metadata of it."""
+    said = b""
+
+    def answer(key: int, port: int) -> bytes:
+        return canned_broker.versions() if key == ApiKey.API_VERSIONS else said
+
+    with canned_broker.serving(answer) as port:
+        said = canned_broker.metadata(port, "t", size, topic_id=1)
+        producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{port}", enable_idempotence=False)
+        await producer.start()
+        try:
+            if len(await producer.partitions_for("t")) != size:
+                raise WrongRun("not all partitions are known")
+            said = after(port)
+            return await _again(loop, producer)
+        finally:
+            await producer.close(0)
+
+
 async def first_topics(loop: MeasuredLoop, size: int) -> Held:
     """The producer gets the metadata of many topics, for each of which a record waits, and delivers these."""
     return (await _topics(loop, size)).first
@@ -287,12 +319,22 @@ async def topics_again(loop: MeasuredLoop, size: int) -> Held:
     return (await _topics(loop, size)).again
 
 
-async def _topics(loop: MeasuredLoop, size: int) -> _Arrivals:
+async def idle_topics(loop: MeasuredLoop, size: int) -> Held:
+    """All metadata arrives when the topics have not been used for metadata.max.idle.ms."""
+    return (await _topics(loop, size, idle=5.0)).again
+
+
+async def _topics(loop: MeasuredLoop, size: int, idle: float = 300.0) -> _Arrivals:
+    """``idle`` is metadata.max.idle.ms in seconds; the second answer comes after it if that is short."""
     with ThreadedCluster() as cluster:
         topics = [f"t{number}" for number in range(size)]
         for topic in topics:
             cluster.create_topic(topic, 1)
-        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, delivery_timeout_ms=600_000)
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            delivery_timeout_ms=600_000,
+            metadata_max_idle_ms=int(idle * 1000),
+        )
         await producer.start()
         try:
             deliveries = [producer.send(topic, VALUE) for topic in topics]
@@ -301,6 +343,8 @@ async def _topics(loop: MeasuredLoop, size: int) -> _Arrivals:
                 await producer.flush()
             if not all(delivery.done() and delivery.exception() is None for delivery in deliveries):
                 raise WrongRun("not all records are delivered")
+            if idle < 300:
+                await asyncio.sleep(idle + 0.1)
             return _Arrivals(first, await _again(loop, producer))
         finally:
             await producer.close(0)
@@ -435,8 +479,11 @@ CASES = (
     Case("abort", "the same in a transaction, which is aborted", 10_000, abort),
     Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
+    Case("moved", "partitions of a topic, all with other leaders", 100_000, moved),
+    Case("created-anew", "partitions of a topic that becomes another one, with one partition", 100_000, created_anew),
     Case("first-topics", "topics in their first metadata, each with a record that waits for it", 10_000, first_topics),
     Case("topics-again", "the same topics once more, unchanged", 10_000, topics_again),
+    Case("idle-topics", "the same topics when they are forgotten (`metadata.max.idle.ms`)", 10_000, idle_topics),
     Case("hostile-metadata", "bytes of metadata, all empty partitions", 8 << 20, hostile_metadata),
     Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),
     Case("zeros-of-metadata", "bytes of zeros as metadata", 95_000_000, zeros_of_metadata),

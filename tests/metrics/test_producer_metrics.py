@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from aioproducer.metrics import MetricName, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
+from aioproducer.metrics.topic_metrics import STEP
+from tests.support.exhaust import exhaust
 
 BATCH: dict[str, Any] = {"records": 10, "size": 600, "uncompressed": 1000, "largest": 90, "queued_ms": 5.0}
 
@@ -105,12 +108,23 @@ def test_a_topic_that_is_forgotten_loses_its_metrics() -> None:
     before = set(metrics.snapshot(0.0))
     for number in range(100):
         metrics.batch_sent(f"t{number}", **BATCH, now=1.0)
-    metrics.keep_topics({"t7"})
+    exhaust(metrics.keeping_topics({"t7"}))
     assert {name.tag("topic") for name in set(metrics.snapshot(2.0)) - before} == {"t7"}
-    metrics.keep_topics(())
+    exhaust(metrics.keeping_topics(()))
     assert set(metrics.snapshot(2.0)) == before
     metrics.batch_sent("t7", **BATCH, now=3.0)
     assert metrics.snapshot(3.0).topic("t7")["record-send-total"] == 10
+
+
+def test_many_topics_are_forgotten_in_small_steps() -> None:
+    metrics = ProducerMetrics()
+    for number in range(100):
+        metrics.use_topic(f"t{number}")
+    counts = (len(metrics.registry) for _ in metrics.keeping_topics({"t7"}))
+    of_a_topic = (len(metrics.registry) - len(ProducerMetrics().registry)) // 100
+    left = [count // of_a_topic for count in (len(metrics.registry), *counts)]
+    assert max(before - after for before, after in pairwise(left)) <= STEP
+    assert len(left) == 1 + 99 // STEP
 
 
 def test_gauges_are_computed_on_reading() -> None:

@@ -5,6 +5,7 @@ from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
+from tests.support.exhaust import exhaust
 
 GROUP = "producer-partition-metrics"
 
@@ -52,14 +53,14 @@ def test_a_topic_that_is_forgotten_loses_them_until_it_is_used_again() -> None:
     windows, queues = InFlightWindows(metrics.windows), [make_queue(0), make_queue(1)]
     for queue in queues:
         windows.announced(queue, 1, 20)
-    metrics.keep_topics({"t"})
+    exhaust(metrics.keeping_topics({"t"}))
     assert published(metrics) == {"0": (20, 0), "1": (20, 0)}
-    metrics.keep_topics({"u"})
+    exhaust(metrics.keeping_topics({"u"}))
     assert published(metrics) == {}
     windows.leader_changed(queues[1])
-    metrics.keep_topics({"t", "u"})
+    exhaust(metrics.keeping_topics({"t", "u"}))
     windows.announced(queues[0], 1, 20)  # nothing new
     assert published(metrics) == {"0": (20, 0)}
-    metrics.keep_topics({"u"})
+    exhaust(metrics.keeping_topics({"u"}))
     windows.announced(queues[0], 1, 30)
     assert published(metrics) == {"0": (30, 0)}

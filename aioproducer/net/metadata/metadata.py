@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from operator import is_
 
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
-from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
+from aioproducer.net.metadata.cluster import CHUNK, NO_TOPIC_ID, Cluster, Node, Partitions, TopicMetadata
 from aioproducer.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -26,7 +27,7 @@ from aioproducer.types import PartitionInfo
 LAST_VERSION_WITHOUT_EPOCHS = 6
 FIRST_VERSION_WITH_RELIABLE_EPOCHS = 9
 
-STEP = 64
+STEP = CHUNK
 """Partitions between two pauses: well below half a millisecond."""
 
 LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
@@ -78,8 +79,15 @@ class Metadata:
         self._sought_since: float | None = None
         self._older: dict[str, int] = {}
         """Topics without ids of which the last answers had older leader epochs: how many in a row."""
-        self._learnt_meanwhile: list[tuple[Iterable[tuple[str, int, int, int]], Iterable[Node]]] | None = None
-        """Leaders passed to ``learn_leaders`` while an answer is being applied; None at other times."""
+        self._learnt_meanwhile: dict[tuple[str, int, int], int] | None = None
+        """What ``learn_leaders`` got while an answer is being applied: the newest epoch of a topic, partition and
+        leader. None at other times."""
+        self._nodes_meanwhile: dict[int, Node] = {}
+        """The brokers that it got."""
+        self._other_topics: set[str] = set()
+        """The answer that is being applied has another topic of this name."""
+        self._replaced: list[TopicMetadata] = []
+        """Metadata that was in force, to be let go of if it is no more."""
         self.failures: dict[str, tuple[ErrorCode, int]] = {}
         """Topics without metadata: the last error, and how often in a row it came."""
 
@@ -181,20 +189,23 @@ class Metadata:
 
         ``follow(cluster)`` runs before that, in the same way.
 
-        The answer is emptied on the way: freeing 100,000 partitions in one go would take as long as reading them.
+        The answer is emptied on the way: freeing 100,000 partitions in one go would take as long as reading them. What
+        it replaces is left to ``letting_go``.
         """
         old = self.cluster
         nodes = {
             broker.node_id: Node(broker.node_id, Address(broker.host, broker.port), broker.rack)
             for broker in response.brokers
-        }
+        } or dict(old.nodes)
         topics: dict[str, TopicMetadata] = {}
         asked = self._asked
         errors = {}
         if asked is not None:
             known_still = old.errors.keys() - asked - self._needed
             errors = {name: old.errors[name] for name in known_still}
-        self._learnt_meanwhile = []
+        self._learnt_meanwhile = {}
+        self._nodes_meanwhile = {}
+        self._other_topics = set()
         response.topics.reverse()
         while response.topics:
             yield
@@ -215,23 +226,57 @@ class Metadata:
                 # A topic that is briefly missing keeps its partitions: its absence proves nothing.
         self._older = {name: count for name, count in self._older.items() if name in self._used}
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
-        yield
-        kept = {name: topic for name, topic in old.topics.items() if name in self._used}
-        yield
-        cluster = Cluster(nodes or old.nodes, kept | topics, errors, response.controller_id, response.cluster_id)
+        for number, (name, topic) in enumerate(old.topics.items()):
+            if number % STEP == 0:
+                yield
+            self._replaced.append(topic)
+            if name not in topics:
+                if name in self._used:
+                    topics[name] = topic
+            elif _is_another(topics[name], topic):
+                self._other_topics.add(name)
+        cluster = Cluster(nodes, topics, errors, response.controller_id, response.cluster_id)
         yield
         fruitless = cluster == old
+        yield
+        yield from self._merging(nodes, topics)
         for _ in follow(cluster):
             yield
+        yield from self._merging(nodes, topics)
+        if self.cluster is not old:  # but has leaders learnt meanwhile
+            self._replaced += self.cluster.topics.values()
         self.cluster = cluster
-        learnt_meanwhile, self._learnt_meanwhile = self._learnt_meanwhile, None
-        for answers, learnt_nodes in learnt_meanwhile:
-            self.learn_leaders(answers, learnt_nodes)
+        self._learnt_meanwhile = None
+        self._other_topics = set()
         self._back_off(now, fruitless=fruitless)
         if asked is None:
             self.updated_at = now
         self._sought_since = None
         self.version += 1
+
+    def _merging(self, nodes: dict[int, Node], topics: dict[str, TopicMetadata]) -> Generator[None, None, None]:
+        """Puts the leaders learnt meanwhile among those of an answer, which may be older. At its end there are none
+        left."""
+        while self._learnt_meanwhile:
+            learnt = [self._learnt_meanwhile.popitem() for _ in range(min(STEP, len(self._learnt_meanwhile)))]
+            answers = [(*place, epoch) for place, epoch in learnt if place[0] not in self._other_topics]
+            known = {**nodes, **self._nodes_meanwhile}
+            if moved := _newer(answers, topics, known):
+                nodes.update(known)
+                topics.update(_with_leaders(topics, moved))
+            yield
+
+    def letting_go(self) -> Generator[None, None, None]:
+        """Frees what answers have replaced, with a pause after every few partitions: 100,000 take 10 ms."""
+        while self._replaced:
+            yield
+            topic = self._replaced.pop()
+            if topic is not self.cluster.topics.get(topic.name):
+                chunks = list(topic.partitions.chunks)
+                del topic
+                while chunks:
+                    yield
+                    chunks.pop()
 
     def _topic(
         self, name: str, answered: MetadataResponseTopic, known: TopicMetadata | None
@@ -241,7 +286,7 @@ class Metadata:
             topic_id = known.topic_id  # a broker without topic ids proves nothing
         if known is not None and topic_id != known.topic_id and known.topic_id != NO_TOPIC_ID:
             known = None  # created anew: epochs start again
-        before = () if known is None else known.partitions
+        before = Partitions() if known is None else known.partitions
         # A list, since a dict of 100,000 grows in one step of milliseconds. Partitions are numbered without gaps, so no
         # index is beyond its end.
         answers: list[MetadataResponsePartition | None] = []
@@ -264,12 +309,31 @@ class Metadata:
         stay = len(before)
         if answered.topic_id == NO_TOPIC_ID and size < stay:
             stay, topic_id = size, NO_TOPIC_ID
-        changed: list[PartitionInfo] | None = None  # unless one differs, there is nothing to copy
-        index = 0
-        while index < len(answers):
-            if index % STEP == 0:
-                yield
-            answer, answers[index] = answers[index], None
+        chunks: list[tuple[PartitionInfo, ...]] = []
+        for start in range(0, len(answers), STEP):
+            yield
+            of_before = before.chunks[start // STEP] if start < len(before) else ()
+            infos = self._chunk(name, answers[start : start + STEP], of_before, stay - start)
+            answers[start : start + STEP] = _NONE
+            if infos:
+                chunks.append(of_before if _same(infos, of_before) else tuple(infos))
+            if len(infos) < STEP:
+                break
+        if known is not None and topic_id == known.topic_id and _same(chunks, known.partitions.chunks):
+            return known  # the same object, so that no caller looks for changes
+        return TopicMetadata(name, topic_id, Partitions(tuple(chunks)))
+
+    def _chunk(
+        self,
+        name: str,
+        answers: Sequence[MetadataResponsePartition | None],
+        before: Sequence[PartitionInfo],
+        stay: int,
+    ) -> list[PartitionInfo]:
+        """The next partitions of a topic, up to the first that is neither in the answer nor one of ``stay`` that stay
+        as they were."""
+        infos: list[PartitionInfo] = []
+        for index, answer in enumerate(answers):
             was = before[index] if index < len(before) else None
             if answer is not None:
                 info = _partition(name, answer)
@@ -279,18 +343,10 @@ class Metadata:
                 info = was
             else:
                 break
-            if info is not was and changed is None:
-                changed = yield from _first_of(before, index)
-            if changed is not None:
-                changed.append(info)
             if info.leader < 0:
                 self._needed.add(name)
-            index += 1
-        if changed is None:
-            if known is not None and index == len(known.partitions) and topic_id == known.topic_id:
-                return known  # the same object, so that no caller looks for changes
-            changed = yield from _first_of(before, index)
-        return TopicMetadata(name, topic_id, tuple(changed))
+            infos.append(info)
+        return infos
 
     def _believes_older(
         self, name: str, answers: Sequence[MetadataResponsePartition | None], before: Sequence[PartitionInfo]
@@ -316,46 +372,66 @@ class Metadata:
         """Takes new leaders from a response (KIP-951), as (topic, partition, leader, epoch); returns those that were
         new.
 
-        A leader without a known address is skipped. A topic's partitions are copied once for all of them.
+        A leader without a known address is skipped. So is one of a topic that another is about to replace.
         """
-        answers, nodes = tuple(answers), tuple(nodes)
+        answers = [answer for answer in answers if answer[0] not in self._other_topics]
+        by_id = {node.node_id: node for node in nodes}
         if self._learnt_meanwhile is not None:
-            self._learnt_meanwhile.append((answers, nodes))  # the answer being applied may be older
-        all_nodes = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
-        moved: dict[str, dict[int, PartitionInfo]] = {}
-        for topic, partition, leader, epoch in answers:
-            known = self.cluster.topics.get(topic)
-            if known is None or not 0 <= partition < len(known.partitions) or leader not in all_nodes:
-                continue
-            info = known.partitions[partition]
-            if epoch > info.leader_epoch:
-                moved.setdefault(topic, {})[partition] = info._replace(leader=leader, leader_epoch=epoch)
+            self._nodes_meanwhile |= by_id
+            for topic, partition, leader, epoch in answers:
+                place = topic, partition, leader
+                self._learnt_meanwhile[place] = max(epoch, self._learnt_meanwhile.get(place, epoch))
+        cluster = self.cluster
+        known = {**cluster.nodes, **by_id}
+        moved = _newer(answers, cluster.topics, known)
         if moved:
-            topics = dict(self.cluster.topics)
-            for topic, infos in moved.items():
-                partitions = list(topics[topic].partitions)
-                for partition, info in infos.items():
-                    partitions[partition] = info
-                topics[topic] = dataclasses.replace(topics[topic], partitions=tuple(partitions))
-            self.cluster = dataclasses.replace(self.cluster, nodes=all_nodes, topics=topics)
+            topics = {**cluster.topics, **_with_leaders(cluster.topics, moved)}
+            self.cluster = dataclasses.replace(cluster, nodes=known, topics=topics)
         return [info for infos in moved.values() for info in infos.values()]
 
 
-def _first_of(partitions: Sequence[PartitionInfo], count: int) -> Generator[None, None, list[PartitionInfo]]:
-    first: list[PartitionInfo] = []
-    for start in range(0, count, STEP):
-        first += partitions[start : min(count, start + STEP)]
+def _newer(
+    answers: Iterable[tuple[str, int, int, int]], topics: Mapping[str, TopicMetadata], nodes: Mapping[int, Node]
+) -> dict[str, dict[int, PartitionInfo]]:
+    """By topic and partition, the leaders that are newer than those known."""
+    newer: dict[str, dict[int, PartitionInfo]] = {}
+    for topic, partition, leader, epoch in answers:
+        known = topics.get(topic)
+        if known is None or not 0 <= partition < len(known.partitions) or leader not in nodes:
+            continue
+        info = newer.get(topic, {}).get(partition) or known.partitions[partition]
+        if epoch > info.leader_epoch:
+            newer.setdefault(topic, {})[partition] = info._replace(leader=leader, leader_epoch=epoch)
+    return newer
+
+
+def _with_leaders(
+    topics: Mapping[str, TopicMetadata], moved: Mapping[str, Mapping[int, PartitionInfo]]
+) -> dict[str, TopicMetadata]:
+    """The topics in which these have moved."""
+    return {
+        name: dataclasses.replace(topics[name], partitions=topics[name].partitions.with_changes(infos.values()))
+        for name, infos in moved.items()
+    }
+
+
+def _same(some: Sequence[object], others: Sequence[object]) -> bool:
+    """Whether both hold the very same objects."""
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _is_another(topic: TopicMetadata, known: TopicMetadata) -> bool:
+    """Whether a topic with the name of a known one is not the same: its id differs, or it has fewer partitions."""
+    proven = NO_TOPIC_ID not in (topic.topic_id, known.topic_id) and topic.topic_id != known.topic_id
+    return proven or len(topic.partitions) < len(known.partitions)
+
+
+def _without_epochs(partitions: Partitions) -> Generator[None, None, Partitions]:
+    chunks: list[tuple[PartitionInfo, ...]] = []
+    for chunk in partitions.chunks:
+        chunks.append(tuple([info._replace(leader_epoch=-1) for info in chunk]))
         yield
-    return first
-
-
-def _without_epochs(partitions: Sequence[PartitionInfo]) -> Generator[None, None, tuple[PartitionInfo, ...]]:
-    without: list[PartitionInfo] = []
-    for info in partitions:
-        if info.partition % STEP == 0:
-            yield
-        without.append(info._replace(leader_epoch=-1))
-    return tuple(without)
+    return Partitions(tuple(chunks))
 
 
 def _partition(topic: str, answered: MetadataResponsePartition) -> PartitionInfo:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aioproducer.errors import ConfigException, PartitionerException
@@ -24,7 +24,7 @@ class CustomPartitioner:
                 name="partitioner.class",
                 value=plugin,
             )
-        self._topics: dict[str, tuple[tuple[PartitionInfo, ...], TopicPartitions]] = {}
+        self._topics: dict[str, tuple[Sequence[PartitionInfo], TopicPartitions]] = {}
 
     def partition(
         self,
@@ -33,7 +33,7 @@ class CustomPartitioner:
         key_bytes: bytes | None,
         value: Any,
         value_bytes: bytes | None,
-        infos: tuple[PartitionInfo, ...],
+        infos: Sequence[PartitionInfo],
     ) -> int:
         """The index of one of the topic's partitions; PartitionerException for any other result."""
         known, partitions = self._topics.get(topic, (None, None))
@@ -50,9 +50,9 @@ class CustomPartitioner:
             index = operator.index(answer)
         except TypeError:
             index = -1
-        if not 0 <= index < len(infos):
+        if not 0 <= index < len(partitions):
             raise PartitionerException(
                 f"the partitioner {self._name} answered {answer!r:.100} for a record of topic {topic!r}, which has "
-                f"{len(infos)} partitions: it must answer with an int from 0 to {len(infos) - 1}"
+                f"{len(partitions)} partitions: it must answer with an int from 0 to {len(partitions) - 1}"
             )
         return index

@@ -7,7 +7,7 @@ running.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aioproducer.configs.plugins import made
@@ -189,7 +189,7 @@ class Hooks:
         key_bytes: bytes | None,
         value: Any,
         value_bytes: bytes | None,
-        infos: tuple[PartitionInfo, ...],
+        infos: Sequence[PartitionInfo],
     ) -> int:
         """What the user's partitioner answers, or PartitionerException."""
         assert self._partitioner is not None

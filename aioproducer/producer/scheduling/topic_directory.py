@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
@@ -47,7 +48,9 @@ class TopicDirectory:
         self._rack = rack
         self._arrived = arrived
         self._followed: dict[str, TopicMetadata] = {}
-        self._gone: dict[tuple[str, int], PartitionQueue] = {}
+        self._gone: dict[str, list[PartitionQueue]] = {}
+        """By topic, the partitions that it had when it was larger, the highest first: the next one to come back is the
+        last."""
         self._moved_meanwhile: set[PartitionQueue] = set()
         """Partitions that got a newer leader while a cluster is being followed."""
 
@@ -68,7 +71,7 @@ class TopicDirectory:
             self._followed[name] = topic  # not before: an interrupted run must be repeated
             self._arrived(name)
 
-    def partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
+    def partitions(self, topic: str) -> Sequence[PartitionInfo]:
         """Those that have come, as they were then; none while the topic is unknown."""
         followed = self._followed.get(topic)
         return () if followed is None else followed.partitions
@@ -84,15 +87,15 @@ class TopicDirectory:
         proven = NO_TOPIC_ID not in (topic.topic_id, queues.topic_id) and topic.topic_id != queues.topic_id
         smaller = len(topic.partitions) < len(queues.queues)
         if proven or smaller:
-            self._created_anew(queues, len(topic.partitions), now, proven=proven)
+            yield from self._created_anew(queues, len(topic.partitions), now, proven=proven)
         if smaller or topic.topic_id != NO_TOPIC_ID:  # a broker without topic ids proves nothing
             queues.topic_id = topic.topic_id
         known = len(queues.queues)
-        for number, queue in enumerate(queues.queues):
-            if number % STEP == 0:
+        for queue, info in zip(queues.queues, topic.partitions, strict=False):
+            if queue.partition % STEP == 0:
                 yield
             if queue not in self._moved_meanwhile:
-                self._lead(queue, topic.partitions[number], now)
+                self._lead(queue, info, now)
         new: list[PartitionQueue] = []
         for number in range(known, len(topic.partitions)):
             if number % STEP == 0:
@@ -100,15 +103,19 @@ class TopicDirectory:
             new.append(self._queue(queues.name, number))
             self._lead(new[-1], topic.partitions[number], now)
         if new:
+            del self._gone.get(queues.name, [])[-len(new) :]
             queues.queues += new
             queues.partitioner.follow(queues.queues)
 
     def _queue(self, topic: str, partition: int) -> PartitionQueue:
         """The sequences of a partition that was gone, perhaps only from the metadata of a lagging broker: they
         continue, as a fresh start under the same id would look like batches that are in the log."""
-        gone = self._gone.pop((topic, partition), None)
-        if gone is not None:
-            return gone
+        gone = self._gone.get(topic, ())
+        place = len(self.topics[topic].queues) - 1 - partition
+        if len(gone) + place >= 0:
+            queue = gone[place]
+            queue.busy = False  # the partitioner has forgotten it
+            return queue
         return PartitionQueue(topic, partition, None if self._ids is None else PartitionSequences(self._ids))
 
     def leaders_moved(self, moved: Iterable[PartitionInfo], now: float) -> None:
@@ -128,20 +135,29 @@ class TopicDirectory:
             if queue.batches:
                 self._ready.add(queue)  # a new leader is tried at once, without back-off
 
-    def _created_anew(self, queues: TopicQueues, partitions: int, now: float, *, proven: bool) -> None:
+    def _created_anew(self, queues: TopicQueues, partitions: int, now: float, *, proven: bool) -> Iterator[None]:
         """Another topic has the name now; batches for a partition that it lacks wait until it exists.
 
-        ``proven``: it has another id.
+        ``proven``: it has another id. Without leaders nothing is sent before all partitions are those of the new topic:
+        a request names one topic for all of its batches.
         """
-        gone = [queue for (topic, _), queue in self._gone.items() if topic == queues.name]
-        for queue in (*queues.queues, *gone):
+        for queue in queues.queues:
+            if queue.partition % STEP == STEP - 1:
+                yield
+            self._moved_meanwhile.discard(queue)
+            if queue.leader != NO_LEADER or queue.leader_epoch >= 0:
+                self._move(queue, NO_LEADER, -1, now)
+        before = self._gone.get(queues.name, [])
+        gone = list(before)
+        for number, queue in enumerate(chain(before, reversed(queues.queues))):
+            if number % STEP == STEP - 1:
+                yield
             if queue.sequences is not None:
                 queue.sequences.log_is_new(proven=proven)
                 queue.put_in_order()
-        for queue in queues.queues[partitions:]:
-            self._move(queue, NO_LEADER, -1, now)
-            queue.busy = False
-            self._gone[queues.name, queue.partition] = queue
+            if partitions <= queue.partition < len(queues.queues):
+                gone.append(queue)
+        self._gone[queues.name] = gone
         queues.queues = queues.queues[:partitions]
         queues.partitioner.follow(queues.queues)
 

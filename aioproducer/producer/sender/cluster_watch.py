@@ -50,7 +50,8 @@ class ClusterWatch:
 
     def follow(self, cluster: Cluster) -> Iterator[None]:
         """Applies new metadata, with a pause after every few partitions."""
-        return self._topics.following(cluster, self._loop.time())
+        yield from self._topics.following(cluster, self._loop.time())
+        yield from self._metrics.keeping_topics(cluster.topics)
 
     def topic_arrived(self, topic: str) -> None:
         """Its partitions have come. Records that wait for them go before any that are sent from now on."""
@@ -59,7 +60,6 @@ class ClusterWatch:
             self._alarm.ring()
 
     def metadata_arrived(self) -> None:
-        self._metrics.keep_topics(self._client.metadata.cluster.topics)
         self._waits.metadata_arrived()
         self._alarm.ring()
 

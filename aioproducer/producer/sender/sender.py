@@ -7,6 +7,7 @@ This module has its life cycle, and its other services for the producer.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from traceback import clear_frames
 from typing import TYPE_CHECKING
@@ -99,7 +100,7 @@ class Sender:
         self.parts.waits.parked(topic)
         self._alarm.ring()
 
-    def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
+    def known_partitions(self, topic: str) -> Sequence[PartitionInfo]:
         """The topic's partitions; none while they are unknown."""
         known = self._client.metadata.cluster.topics.get(topic)
         return self.parts.topics.partitions(topic) if known is None else known.partitions

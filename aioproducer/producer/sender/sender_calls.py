@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from aioproducer.errors import KafkaError
@@ -32,7 +33,7 @@ class SenderCalls(Protocol):
     def parked(self, topic: str) -> None:
         """A record waits in the parking lot."""
 
-    def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
+    def known_partitions(self, topic: str) -> Sequence[PartitionInfo]:
         """The topic's partitions; none while they are unknown."""
 
     async def partitions_for(self, topic: str, least: int = 1) -> list[PartitionInfo]:

@@ -79,7 +79,8 @@ class MockSender:
             queue.leader = NODE
         queues.partitioner.follow(queues.queues)
         self._accumulator.topics[name] = queues
-        self._metrics.keep_topics(self._accumulator.topics)
+        for _ in self._metrics.keeping_topics(self._accumulator.topics):
+            pass
 
     def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
         if topic not in self._accumulator.topics:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -546,3 +546,104 @@ def test_a_topic_used_while_a_request_is_made_is_in_this_or_the_next(steps_befor
     if not in_this:
         assert metadata.next_update() <= 1
         assert asked(metadata, 1) == ["new"]
+
+
+# Leaders learnt while an answer is taken in
+
+
+def begun(partitions: int, **times: Any) -> tuple[Metadata, Generator[None, None, None]]:
+    """A topic at epoch 3, and an answer of the same epoch that is being taken in."""
+    metadata = known(topic("t", *(partition(number, 1, 3) for number in range(partitions))), **times)
+    steps = metadata.updating(response(topic("t", *(partition(number, 1, 3) for number in range(partitions)))), 1)
+    next(steps)
+    return metadata, steps
+
+
+def test_leaders_learnt_meanwhile_are_merged_in_small_steps_and_the_newest_counts() -> None:
+    many = 10 * STEP
+    metadata, steps = begun(many)
+    for epoch in (5, 6, 4):
+        for number in range(many):
+            metadata.learn_leaders([("t", number, 1 + epoch % 2, epoch)], [])
+    assert metadata._learnt_meanwhile is not None
+    assert len(metadata._learnt_meanwhile) == 2 * many, "by leader, since an address may be unknown as yet"
+    left = len(metadata._learnt_meanwhile)
+    for _ in steps:
+        assert left - len(metadata._learnt_meanwhile) <= STEP
+        left = len(metadata._learnt_meanwhile)
+    infos = metadata.cluster.topics["t"].partitions
+    assert {(info.leader, info.leader_epoch) for info in infos} == {(1, 6)}
+
+
+def test_a_newer_leader_without_an_address_does_not_hide_one_that_has_one() -> None:
+    metadata, steps = begun(1)
+    for answer in (("t", 0, 2, 4), ("t", 0, 9, 5)):
+        metadata.learn_leaders([answer], [])
+    exhaust(steps)
+    assert [info[2:4] for info in metadata.cluster.topics["t"].partitions] == [(2, 4)]
+
+
+def test_a_leader_whose_address_comes_with_the_answer_counts() -> None:
+    metadata = known(topic("t", partition(0, 1, 3)))
+    steps = metadata.updating(response(topic("t", partition(0, 1, 3)), nodes=(1, 2, 9)), 1)
+    next(steps)
+    assert metadata.learn_leaders([("t", 0, 9, 4)], []) == []
+    exhaust(steps)
+    assert leaders(metadata) == [9]
+
+
+def test_leaders_learnt_while_an_answer_is_followed_count() -> None:
+    metadata = known(topic("t", partition(0), partition(1)))
+    third = Node(3, Address("host", 9003))
+    followed: list[list[int]] = []
+
+    def follow(cluster: Cluster) -> Iterator[None]:
+        followed.append([info.leader for info in cluster.topics["t"].partitions])
+        metadata.learn_leaders([("t", 1, 3, 7)], [third])
+        yield
+
+    steps = metadata.updating(response(topic("t", partition(0), partition(1))), 1, follow)
+    next(steps)
+    metadata.learn_leaders([("t", 0, 3, 7)], [third])
+    exhaust(steps)
+    assert followed == [[3, 1]]
+    assert leaders(metadata) == [3, 3]
+    assert metadata.cluster.nodes[3] == third
+
+
+@pytest.mark.parametrize("smaller", [False, True])
+def test_leaders_of_a_topic_that_another_replaces_do_not_count(smaller: bool) -> None:
+    first, second = (NO_TOPIC_ID, NO_TOPIC_ID) if smaller else (ID, UUID(int=8))
+    metadata = known(topic("t", partition(0, 1, 5), partition(1, 1, 5), topic_id=first))
+
+    def follow(cluster: Cluster) -> Iterator[None]:
+        assert metadata.learn_leaders([("t", 0, 2, 9), ("t", 1, 2, 9)], []) == []
+        yield
+
+    steps = metadata.updating(response(topic("t", partition(0, 1, 5), topic_id=second)), 1, follow)
+    next(steps)
+    assert len(metadata.learn_leaders([("t", 0, 2, 8), ("t", 1, 2, 8)], [])) == 2
+    exhaust(steps)
+    assert [info[2:4] for info in metadata.cluster.topics["t"].partitions] == [(1, 5)]
+    assert len(metadata.learn_leaders([("t", 0, 2, 6)], [])) == 1, "those of the other topic do"
+
+
+def test_a_leader_that_moves_leaves_most_partitions_where_they_are() -> None:
+    metadata = known(topic("t", *(partition(number) for number in range(10 * STEP))))
+    before = metadata.cluster.topics["t"].partitions.chunks
+    metadata.learn_leaders([("t", 3 * STEP + 1, 2, 5), ("t", 3 * STEP + 2, 2, 5)], [])
+    after = metadata.cluster.topics["t"].partitions.chunks
+    assert [number for number in range(10) if before[number] is not after[number]] == [3]
+    update(metadata, response(topic("t", *(partition(n, 1 + n // (9 * STEP)) for n in range(10 * STEP)))), 1)
+    last = metadata.cluster.topics["t"].partitions.chunks
+    assert [number for number in range(10) if last[number] is not after[number]] == [9]
+
+
+def test_what_is_replaced_is_let_go_of_in_small_steps() -> None:
+    same = topic("u", *(partition(number) for number in range(10 * STEP)), topic_id=UUID(int=8))
+    metadata = known(topic("t", *(partition(number) for number in range(10 * STEP))), same)
+    moved = [partition(number, 2, 1) for number in range(10 * STEP)]
+    update(metadata, response(topic("t", *moved)), 1)
+    assert len(list(metadata.letting_go())) == 2 + 10, "a step for each topic, and for the chunks of the changed one"
+    assert list(metadata.letting_go()) == []
+    assert leaders(metadata) == [2] * 10 * STEP

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from uuid import UUID
 
 import pytest
 
 from aioproducer.net.addresses import Address
-from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
+from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, Partitions, TopicMetadata
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
@@ -24,7 +26,7 @@ def cluster(
     *leaders: int, topic_id: UUID = FIRST, epoch: int = 0, racks: dict[int, str | None] | None = None
 ) -> Cluster:
     """One topic ``t`` with a partition per leader."""
-    partitions = tuple(PartitionInfo("t", n, leader, epoch, (0,), (0,), ()) for n, leader in enumerate(leaders))
+    partitions = Partitions.of(PartitionInfo("t", n, leader, epoch, (0,), (0,), ()) for n, leader in enumerate(leaders))
     nodes = {node: Node(node, Address("b", 1), rack) for node, rack in (racks or {}).items()}
     return Cluster(nodes, topics={"t": TopicMetadata("t", topic_id, partitions)})
 
@@ -281,9 +283,75 @@ def test_partitions_come_in_the_step_in_which_that_is_said() -> None:
     scene, said = Scene(), set[str]()
     scene.directory._arrived = said.add
     names = [f"t{number}" for number in range(3)]
-    infos = {name: tuple(PartitionInfo(name, number, 1, 0, (1,), (1,), ()) for number in range(100)) for name in names}
-    topics = {name: TopicMetadata(name, FIRST, infos[name]) for name in names}
+    infos = {name: [PartitionInfo(name, number, 1, 0, (1,), (1,), ()) for number in range(100)] for name in names}
+    topics = {name: TopicMetadata(name, FIRST, Partitions.of(infos[name])) for name in names}
     for _ in scene.directory.following(Cluster(topics=topics), 0.0):
         assert {name for name, queues in scene.topics.items() if queues.queues} == said
         assert {name for name in names if scene.directory.partitions(name)} == said
     assert said == set(names)
+
+
+# A topic with many partitions is created anew
+
+
+def logs(queues: list[PartitionQueue]) -> list[int]:
+    return [int(sequences_of(queue).log) for queue in queues]
+
+
+@pytest.mark.parametrize("size", [1, 10 * STEP])
+def test_nothing_can_be_sent_while_some_partitions_are_of_the_old_topic_and_some_of_the_new(size: int) -> None:
+    scene = Scene()
+    many = 10 * STEP
+    exhaust(scene.directory.following(cluster(*[1] * many, epoch=9), 0.0))
+    topic = scene.topics["t"]
+    queues = list(topic.queues)
+    changes = [0]
+    for _ in scene.directory.following(cluster(*[2] * size, topic_id=SECOND), 1.0):
+        changes.append(sum(logs(queues)))
+        if any(queue.leader == 1 for queue in queues):
+            assert (topic.topic_id, changes[-1]) == (FIRST, 0)
+        elif any(queue.leader == 2 for queue in queues):
+            assert (topic.topic_id, changes[-1]) == (SECOND, many)
+    assert max(after - before for before, after in pairwise(changes)) <= STEP
+    assert logs(queues) == [1] * many
+    assert [queue.leader for queue in queues] == [2] * size + [NO_LEADER] * (many - size)
+    assert topic.queues == queues[:size]
+
+
+def test_a_leader_that_moved_before_its_topic_was_created_anew_does_not_stay() -> None:
+    scene = Scene()
+    exhaust(scene.directory.following(cluster(*[1] * 3 * STEP), 0.0))
+    steps = iter(scene.directory.following(cluster(*[2] * 3 * STEP, topic_id=SECOND), 1.0))
+    next(steps)
+    moved = [PartitionInfo("t", number, 3, 2, (0,), (0,), ()) for number in (0, 3 * STEP - 1)]
+    scene.directory.leaders_moved(moved, 1.0)
+    exhaust(steps)
+    assert set(scene.leaders()) <= {2, 3}
+
+
+@pytest.mark.parametrize("steps_before", [1, 7, 15, 25, 27])
+def test_an_interrupted_change_to_another_topic_is_finished_by_the_next_update(steps_before: int) -> None:
+    scene = Scene()
+    exhaust(scene.directory.following(cluster(*[1] * 10 * STEP), 0.0))
+    queues = list(scene.topics["t"].queues)
+    now = cluster(*[2] * 5 * STEP, topic_id=SECOND)
+    steps = iter(scene.directory.following(now, 1.0))
+    for _ in range(steps_before):
+        next(steps, None)
+    exhaust(scene.directory.following(now, 2.0))
+    assert all(log >= 1 for log in logs(queues))
+    assert scene.topics["t"].queues == queues[: 5 * STEP]
+    assert scene.leaders() == [2] * 5 * STEP
+    exhaust(scene.directory.following(cluster(*[2] * 10 * STEP, topic_id=SECOND), 3.0))
+    assert scene.topics["t"].queues == queues
+
+
+def test_partitions_that_went_at_different_times_all_come_back() -> None:
+    scene = Scene()
+    queues: list[PartitionQueue] = []
+    for size in (10, 7, 3, 5, 2, 12, 4, 12):
+        exhaust(scene.directory.following(cluster(*[1] * size, topic_id=NO_TOPIC_ID), 0.0))
+        now = scene.topics["t"].queues
+        queues += now[len(queues) :]
+        assert now == queues[:size]
+        assert scene.leaders() == [1] * size

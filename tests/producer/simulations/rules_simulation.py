@@ -16,7 +16,7 @@ from aioproducer.errors import KafkaError, Outcome
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
-from aioproducer.net.metadata.cluster import Cluster, Node, TopicMetadata
+from aioproducer.net.metadata.cluster import Cluster, Node, Partitions, TopicMetadata
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
@@ -368,7 +368,9 @@ class RulesSimulation(Accumulation):
             topic: TopicMetadata(
                 topic,
                 self.ids_of_topics[topic],
-                tuple(PartitionInfo(topic, p, *self.leaders[topic, p], (1, 2), (1, 2), ()) for p in range(partitions)),
+                Partitions.of(
+                    PartitionInfo(topic, p, *self.leaders[topic, p], (1, 2), (1, 2), ()) for p in range(partitions)
+                ),
             )
             for topic, partitions in TOPICS.items()
         }
