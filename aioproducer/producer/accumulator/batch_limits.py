@@ -63,6 +63,11 @@ class BatchLimits:
         known.refused_at = now
         self.some_refused = True
 
+    def refuses(self, topic: str, size: i64) -> bool:
+        """Whether a batch of this size is known to be too large."""
+        known = self._topics.get(topic)
+        return known is not None and size >= known.refused
+
     def most(self, topic: str, now: float) -> i64:
         """The most bytes for a batch."""
         known = self._topics.get(topic)

@@ -389,6 +389,22 @@ class RecordAccumulator:
         limit: i64 = ratios.limit(topic, size)
         return limit if limit < self.max_request_size else self.max_request_size
 
+    def is_too_large(self, batch: ProducerBatch) -> bool:
+        """Whether a batch that no broker has seen is as large as one that was refused. One that is a little smaller may
+        show that its topic takes more than was known."""
+        limits = self.limits
+        if not limits.some_refused or batch.attempts > 0 or batch.maybe_appended or batch.maybe_before:
+            return False
+        return batch.count > 1 and limits.refuses(batch.result.topic, batch.expected_size() + BATCH_OVERHEAD)
+
+    def fitting(self, batch: ProducerBatch) -> i64:
+        """The bytes of records, uncompressed, of the parts of a batch that :meth:`is_too_large`."""
+        topic = batch.result.topic
+        most = self.limits.most(topic, self.loop.time())
+        own = float(most - BATCH_OVERHEAD) * float(batch.size()) / float(max(batch.expected_size(), 1))
+        limit = self.limit(topic, most, self.loop.time())
+        return limit if float(limit) < own else i64(own)
+
     def _grow(self, queue: PartitionQueue, batch: ProducerBatch, size: i64) -> bool:
         """Lets a batch that is ready and has not left take a record of ``size`` bytes and as much as makes a batch
         ready. False if it is full."""
@@ -418,6 +434,8 @@ class RecordAccumulator:
         if len(parts) < 2:
             return
         whole = join(parts, self.pool)
+        if self.ratios is not None:
+            whole.expected_ratio = self.ratios.expected(queue.topic)  # by which its size was chosen
         self.trim(whole)
         for _ in parts:
             queue.batches.popleft()
