@@ -52,7 +52,7 @@ class Sealer:
         accumulator.limits.refused(topic, size, now)
         if accumulator.ratios is not None:
             accumulator.ratios.reset(topic, len(batch.body) / batch.size())
-        return accumulator.limit(topic, size, now)
+        return accumulator.limit(topic, size)
 
     def compressed(self, batch: ProducerBatch) -> bytes:
         """The records of a closed batch in their final form; empty if they were freed. For any thread."""
