@@ -232,7 +232,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
         completer,
         Expiry(loop, completer, lot, situation, waits),
         id_source,
-        Dispatcher(config, accumulator, lot, scheduling, alarm, client, exchange, thread_bytes),
+        Dispatcher(config, accumulator, lot, scheduling, alarm, client, exchange, thread_bytes, completer.cut_to_fit),
     )
     parts = SenderParts(
         supervisor, alarm, schedule, client, compressor, completer, id_source, topics, waits, situation, sender_pass

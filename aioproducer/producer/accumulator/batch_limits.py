@@ -1,7 +1,8 @@
 """The largest batch that each topic is known to take: its ``max.message.bytes``, which no broker tells a producer.
 
 A refused batch shows that the limit is below its size; an appended one, that the limit is not. A topic's batches grow
-to the largest that it has taken, or to half of the smallest that it has refused. Rules only: no asyncio, no clock.
+to the largest that it has taken, or to half of the smallest that it has refused. The limit may be raised later: so from
+time to time a single batch may be twice as large as the refused one. Rules only: no asyncio, no clock.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from mypy_extensions import i64
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
 
 DOUBTED_AFTER: Final = 600.0
-"""Seconds after which a refusal is forgotten, because the limit may have been raised; then one more batch is split."""
+"""Seconds after which a refusal is doubted, because the limit may have been raised: one batch tries it."""
+
+TRIED_EVERY: Final = 10.0
+"""Seconds after which another batch may try it, because this one may have left small."""
 
 
 @final
@@ -26,6 +30,8 @@ class Known:
         self.refused: i64 = NO_LIMIT
         """The smallest that was too large."""
         self.refused_at: float = 0.0
+        self.doubted_from: float = 0.0
+        """When the next batch may try whether the limit was raised."""
 
 
 @final
@@ -61,15 +67,28 @@ class BatchLimits:
         if size < known.refused:
             known.refused = size
         known.refused_at = now
+        known.doubted_from = now + DOUBTED_AFTER
         self.some_refused = True
 
-    def most(self, topic: str, now: float) -> i64:
-        """The most bytes for a batch."""
+    def refuses(self, topic: str, size: i64) -> bool:
+        """Whether a batch of this size is known to be too large."""
+        known = self._topics.get(topic)
+        return known is not None and size >= known.refused
+
+    def try_again(self, topic: str, now: float) -> bool:
+        """Whether a new batch is to try if the limit was raised; others keep to it until its answer."""
+        known = self._topics.get(topic)
+        if known is None or known.refused == NO_LIMIT or now < known.doubted_from:
+            return False
+        known.doubted_from = now + TRIED_EVERY
+        return True
+
+    def most(self, topic: str, *, trial: bool = False) -> i64:
+        """The most bytes for a batch; ``trial``: for one that tries whether the limit was raised."""
         known = self._topics.get(topic)
         if known is None or known.refused == NO_LIMIT:
             return NO_LIMIT
-        if now - known.refused_at > DOUBTED_AFTER:
-            known.refused = NO_LIMIT
-            return NO_LIMIT
+        if trial:
+            return 2 * known.refused
         half = known.refused // 2
         return known.taken if known.taken > half else half

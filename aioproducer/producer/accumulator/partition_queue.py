@@ -66,7 +66,7 @@ class PartitionQueue:
 
         Batches with a sequence come before those that lost theirs: new sequences are given only when the old ones are
         resolved, so nothing may block those. Batches set aside come behind the batches whose answers will show whether
-        they were appended.
+        they were appended. A part of a batch that was never drained comes before the others that were not.
         """
         earlier: list[ProducerBatch] = []
         batches = self.batches
@@ -89,8 +89,8 @@ class PartitionQueue:
 
 
 def _goes_before(one: ProducerBatch, other: ProducerBatch) -> bool:
-    if one.drain_order < 0:  # never drained yet
-        return False
+    if one.drain_order < 0 or other.drain_order < 0:  # never drained yet
+        return one.drain_order >= 0
     if one.has_sequence() != other.has_sequence():
         return one.has_sequence()
     if one.set_aside != other.set_aside:

@@ -376,11 +376,11 @@ class RecordAccumulator:
         self.pool.exchange(batch.allocated, cost)
         batch.allocated = cost
 
-    def limit(self, topic: str, size: i64, now: float) -> i64:
+    def limit(self, topic: str, size: i64, *, trial: bool = False) -> i64:
         """The bytes of records, uncompressed, of a batch that takes ``size`` bytes on the wire, or what its topic is
-        known to take."""
+        known to take; ``trial`` as in ``BatchLimits.most``."""
         if self.limits.some_refused:
-            most = self.limits.most(topic, now)
+            most = self.limits.most(topic, trial=trial)
             if size > most:
                 size = most
         ratios = self.ratios
@@ -389,25 +389,41 @@ class RecordAccumulator:
         limit: i64 = ratios.limit(topic, size)
         return limit if limit < self.max_request_size else self.max_request_size
 
+    def is_too_large(self, batch: ProducerBatch) -> bool:
+        """Whether a batch that no broker has seen is as large as one that was refused. One that is a little smaller may
+        show that its topic takes more than was known."""
+        limits = self.limits
+        if not limits.some_refused or batch.trial or batch.attempts > 0 or batch.maybe_appended or batch.maybe_before:
+            return False
+        return batch.count > 1 and limits.refuses(batch.result.topic, batch.expected_size() + BATCH_OVERHEAD)
+
+    def fitting(self, batch: ProducerBatch) -> i64:
+        """The bytes of records, uncompressed, of the parts of a batch that :meth:`is_too_large`."""
+        topic = batch.result.topic
+        most = self.limits.most(topic)
+        own = float(most - BATCH_OVERHEAD) * float(batch.size()) / float(max(batch.expected_size(), 1))
+        limit = self.limit(topic, most)
+        return limit if float(limit) < own else i64(own)
+
     def _grow(self, queue: PartitionQueue, batch: ProducerBatch, size: i64) -> bool:
         """Lets a batch that is ready and has not left take a record of ``size`` bytes and as much as makes a batch
         ready. False if it is full."""
         written = batch.size()
         if written >= self.thread_bytes and not queue.batches:
             return False
-        most = self._most(queue)
+        most = self._most(queue, trial=batch.trial)
         if written + size > most:
             return False
         limit = written + size + batch.ready_size
         batch.limit = limit if limit < most else most
         return True
 
-    def _most(self, queue: PartitionQueue) -> i64:
+    def _most(self, queue: PartitionQueue, *, trial: bool = False) -> i64:
         """The most bytes, uncompressed, to which a batch of the queue may grow; 0 for none beyond batch.size."""
         most: i64 = self._line_takes(queue)
         if most > self.batch_max_size:
             most = self.batch_max_size
-        return 0 if most <= self.batch_size else self.limit(queue.topic, most, self.loop.time())
+        return 0 if most <= self.batch_size else self.limit(queue.topic, most, trial=trial)
 
     def join(self, queue: PartitionQueue) -> None:
         """Joins the first closed batch with those behind it, as far as one that grows now could hold their records."""
@@ -418,6 +434,8 @@ class RecordAccumulator:
         if len(parts) < 2:
             return
         whole = join(parts, self.pool)
+        if self.ratios is not None:
+            whole.expected_ratio = self.ratios.expected(queue.topic)  # by which its size was chosen
         self.trim(whole)
         for _ in parts:
             queue.batches.popleft()
@@ -462,7 +480,9 @@ class RecordAccumulator:
         result = ProduceResult(self.audience, queue.topic, queue.partition)
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
-        batch.ready_size = batch.limit = self.limit(queue.topic, self.batch_size, created)
+        if self.limits.some_refused:
+            batch.trial = self.limits.try_again(queue.topic, created)
+        batch.ready_size = batch.limit = self.limit(queue.topic, self.batch_size, trial=batch.trial)
         if self.ratios is not None:
             batch.expected_ratio = self.ratios.expected(queue.topic)
         queue.open = batch

@@ -87,6 +87,7 @@ class ProducerBatch:
         "set_aside",
         "sizes",
         "too_large",
+        "trial",
         "written",
     )
 
@@ -103,6 +104,8 @@ class ProducerBatch:
         """Bytes that it may have now, uncompressed; more while it is ready and cannot leave."""
         self.expected_ratio: float = 1.0
         """Bytes to expect on the wire per byte written."""
+        self.trial = False
+        """It may be larger than a refused one, to try whether its topic takes more by now."""
         self.count: i64 = 0
         self.largest: i64 = 0
         """An upper bound on the bytes of its largest record, sent alone."""

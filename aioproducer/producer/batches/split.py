@@ -1,4 +1,4 @@
-"""Splits a batch that a broker refuses as too large (``ProducerBatch.split``), or for some of its records.
+"""Splits a batch that a broker refuses as too large (``ProducerBatch.split``), or would, or for some of its records.
 
 The parts keep the order and exactly the batch's sequence numbers: the broker sees what it would have seen of the whole.
 If an earlier attempt may have appended the whole, the parts record that. Rules only: no asyncio, no clock.
@@ -110,8 +110,8 @@ class Cut:
     def children(self) -> list[ProducerBatch]:
         """The children, after the last step: closed, and not sealed yet.
 
-        They keep the batch's age, and its attempts without this one. ``first`` is their position in the batch that was
-        drained.
+        They keep the batch's age, and its attempts without this one, if it was sent. ``first`` is their position in the
+        batch that was drained.
         """
         for child in self._children:
             _inherit(child, self._batch)
@@ -136,7 +136,7 @@ def _inherit(child: ProducerBatch, batch: ProducerBatch) -> None:
     if batch.has_sequence():
         child.base_sequence = increment_sequence(batch.base_sequence, child.first - batch.first)
     child.ready_at = batch.ready_at
-    child.attempts = batch.attempts - 1
+    child.attempts = max(batch.attempts - 1, 0)
     child.excused = batch.excused
     child.leader_epoch = batch.leader_epoch
     child.log = batch.log

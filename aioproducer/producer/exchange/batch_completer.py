@@ -341,6 +341,10 @@ class BatchCompleter:
         self._log_split(queue, batch, _CUT_OFF)
         self._cut(queue, batch, target_size(batch, self._sealer.limit_after(batch, now)), [])
 
+    def cut_to_fit(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """Splits the head of a line, which no broker has seen and would refuse (``RecordAccumulator.is_too_large``)."""
+        self._cut(queue, batch, target_size(batch, self._accumulator.fitting(batch)), [])
+
     def _cut(self, queue: PartitionQueue, batch: ProducerBatch, target: int, parts: list[int]) -> None:
         then = partial(self._cut_up, queue, target, parts)
         if batch.size() < self._sealer.thread_bytes or not self._decompress(queue, batch, then):

@@ -40,9 +40,9 @@ class Sealer:
         """Batches with at least this many uncompressed bytes go to a worker thread."""
 
     def records_of(self, batch: ProducerBatch) -> bytes:
-        """The uncompressed records of a sealed batch; empty if they were freed. For any thread."""
+        """The uncompressed records of a closed batch; empty if they were freed. For any thread."""
         body = batch.body
-        return decompress(self._codec, body, batch.size()) if body else body
+        return decompress(self._codec, body, batch.size()) if body else batch.records
 
     def limit_after(self, batch: ProducerBatch, now: float) -> int:
         """The most bytes of uncompressed records for the parts of a batch that has turned out too large; its topic's
@@ -52,7 +52,7 @@ class Sealer:
         accumulator.limits.refused(topic, size, now)
         if accumulator.ratios is not None:
             accumulator.ratios.reset(topic, len(batch.body) / batch.size())
-        return accumulator.limit(topic, size, now)
+        return accumulator.limit(topic, size)
 
     def compressed(self, batch: ProducerBatch) -> bytes:
         """The records of a closed batch in their final form; empty if they were freed. For any thread."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import final
 
 from mypy_extensions import i64, mypyc_attr
@@ -40,6 +41,10 @@ class Drained:
         self.batch = batch
 
 
+def _as_it_is(queue: PartitionQueue, batch: ProducerBatch) -> None:
+    """Does nothing; the default ``cut``."""
+
+
 def drain(
     ready: ReadyQueues,
     accumulator: RecordAccumulator,
@@ -50,6 +55,7 @@ def drain(
     thread_bytes: int = NO_LIMIT,
     timeout: float = math.inf,
     line: LineLimit | None = None,
+    cut: Callable[[PartitionQueue, ProducerBatch], object] = _as_it_is,
 ) -> list[Drained]:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
@@ -63,6 +69,9 @@ def drain(
     are joined to it (``RecordAccumulator.join``), unless they have no sequences: if the broker refused the whole, its
     parts would go behind later batches. One that is larger than batch.size goes with others only as far as the line has
     carried so much, or on average they have grown only LITTLE_GROWN times as large.
+
+    ``cut(queue, head)`` is called for a closed head that is too large for its topic, as is known by now: smaller ones
+    replace it, at once or while it waits like one that a thread compresses.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
@@ -78,13 +87,19 @@ def drain(
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
         waiting = why_waiting(queue, now, keep_order=keep_order)
-        if waiting is None and not queue.batches and queue.open is not None and queue.open.size() >= thread_bytes:
+        if waiting is None and not queue.batches and _closes(queue.open, accumulator, thread_bytes):
             if closed == MOST_CLOSED:
                 _put_back(queue, ready)
                 break
             closed += 1
             accumulator.close_batch(queue)
             waiting = why_waiting(queue, now, keep_order=keep_order)
+        if waiting is None and queue.batches:
+            if len(queue.batches) > 1 and queue.sequences is not None:
+                accumulator.join(queue)
+            if accumulator.is_too_large(queue.batches[0]):
+                cut(queue, queue.batches[0])
+                waiting = why_waiting(queue, now, keep_order=keep_order)
         if waiting is not None:
             note_wait(queue, now, waiting)
             queue.ready = False
@@ -92,8 +107,6 @@ def drain(
             if waited == MOST_WAITING:
                 break
             continue
-        if len(queue.batches) > 1 and queue.sequences is not None:
-            accumulator.join(queue)
         head = queue.batches[0] if queue.batches else queue.open
         assert head is not None
         if head.created + timeout <= now:
@@ -124,6 +137,11 @@ def drain(
     elif line is not None and line.most < NO_LIMIT:
         _take_large(large, drained, ready, accumulator, now, line)
     return drained
+
+
+def _closes(batch: ProducerBatch | None, accumulator: RecordAccumulator, thread_bytes: int) -> bool:
+    """Whether an open batch that may leave is closed, and waits to be compressed or cut."""
+    return batch is not None and (batch.size() >= thread_bytes or accumulator.is_too_large(batch))
 
 
 def has_stopped(before: int, ready: ReadyQueues) -> bool:

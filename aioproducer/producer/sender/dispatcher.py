@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, final
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.parking.parking_lot import ParkingLot
@@ -37,6 +40,7 @@ class Dispatcher:
         client: KafkaClient,
         exchange: ProduceExchange,
         thread_bytes: int,
+        cut: Callable[[PartitionQueue, ProducerBatch], object],
     ) -> None:
         self._accumulator = accumulator
         self._lot = lot
@@ -48,6 +52,7 @@ class Dispatcher:
         self._client = client
         self._exchange = exchange
         self._thread_bytes = thread_bytes
+        self._cut = cut
         self._timeout = config.delivery_timeout_ms / 1000
         self._max_request_size = config.max_request_size
         self._keep_order = config.max_in_flight_requests_per_connection == 1
@@ -86,6 +91,7 @@ class Dispatcher:
                 thread_bytes=self._thread_bytes,
                 timeout=self._timeout,
                 line=line.limit,
+                cut=self._cut,
             )
             if not drained:
                 if has_stopped(before, ready):

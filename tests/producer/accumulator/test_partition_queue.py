@@ -61,6 +61,16 @@ def test_retries_come_first_in_the_order_they_were_first_drained(orders: list[in
     assert [batch for batch in queue.batches if batch.drain_order < 0] == fresh
 
 
+@given(orders=st.lists(st.integers(0, 9), unique=True).map(sorted))
+def test_a_part_of_a_batch_that_was_never_drained_comes_behind_retries_and_before_the_others(orders: list[int]) -> None:
+    queue = PartitionQueue("t", 0, None)
+    behind, part = make_batch(Loop()), make_batch(Loop())
+    queue.batches.extend([*map(drained, orders), behind])
+    queue.insert_retry(part)
+    assert list(queue.batches)[-2:] == [part, behind]
+    assert [batch.drain_order for batch in queue.batches] == [*orders, -1, -1]
+
+
 @given(batches=st.permutations([(order, order % 2 == 0) for order in range(6)]))
 def test_batches_that_keep_their_sequence_come_before_those_that_wait_for_a_new_one(
     batches: list[tuple[int, bool]],

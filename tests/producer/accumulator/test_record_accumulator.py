@@ -15,6 +15,7 @@ from aioproducer.errors import (
     RecordTooLargeException,
     SerializationException,
 )
+from aioproducer.producer.accumulator.batch_limits import DOUBTED_AFTER
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.murmur2 import partition_for_key
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
@@ -433,7 +434,7 @@ def test_compressed_batches_are_fuller_and_pay_for_it() -> None:
     assert 1000 - 200 < fuller.expected_size() <= 1000
     assert fuller.allocated == fuller.cost() > fuller.size()
     here.accumulator.max_request_size = 2000
-    assert here.accumulator.limit("t", 1000, here.loop.time()) == 2000
+    assert here.accumulator.limit("t", 1000) == 2000
 
 
 def test_records_kept_for_interceptors_are_charged_to_the_pool() -> None:
@@ -512,6 +513,26 @@ def test_a_batch_grows_to_what_its_topic_is_known_to_take(refused: int, taken: i
     while len(queue.batches) < 2:
         assert here.append(value=bytes(100)) is not None
     assert all(most - 200 < batch.size() + BATCH_OVERHEAD <= most for batch in queue.batches)
+
+
+@pytest.mark.parametrize("batch_max_size", [1000, 4000])
+def test_one_batch_tries_whether_the_limit_was_raised(batch_max_size: int) -> None:
+    here = growing(batch_max_size=batch_max_size)
+    queues = here.add_topic("t", 2)
+    limits = here.accumulator.limits
+    limits.taken("t", 500)
+    limits.refused("t", 600, here.loop.time())
+    here.loop.now += DOUBTED_AFTER
+    while any(len(queue.batches) < 2 for queue in queues):
+        for partition in range(2):
+            assert here.append(partition=partition, value=bytes(50)) is not None
+    closed = [[batch.size() + BATCH_OVERHEAD for batch in queue.batches] for queue in queues]
+    larger = min(1200, batch_max_size)
+    trial = queues[0].batches[0]
+    assert larger - 100 < closed[0].pop(0) <= larger
+    assert max(map(max, closed)) <= 500
+    assert trial.trial
+    assert not here.accumulator.is_too_large(trial)
 
 
 def test_a_compressed_batch_grows_by_its_compressed_size() -> None:

@@ -206,11 +206,35 @@ def test_the_batch_limit_of_a_topic_is_learnt_and_no_later_batch_is_split() -> N
                     split.append(producer.metrics()["batch-split-total"])
                 assert split[0] > 0
                 assert split[0] == split[1]
-                assert 50_000 < core_of(producer).accumulator.limits.most("t", 0.0) <= 100_000
+                assert 50_000 < core_of(producer).accumulator.limits.most("t") <= 100_000
 
     network = Network(Random(0), LONG, NetworkFaults(), Trace())
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
         runner.run(run())
+
+
+def seconds_with_limit(most: int, **config: Any) -> float:
+    """How long a stream takes to a topic with this max.message.bytes."""
+
+    async def run() -> float:
+        loop = asyncio.get_running_loop()
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", 1, configs={"max.message.bytes": most})
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+                _ = await producer.partitions_for("t")
+                began = loop.time()
+                deliveries = [await producer.enqueue("t", bytes(300)) for _ in range(5000)]
+                await producer.flush()
+                assert all(delivery.exception() is None for delivery in deliveries)
+                return loop.time() - began
+
+    network = Network(Random(0), LONG, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        return runner.run(run())
+
+
+def test_a_limit_below_batch_size_costs_little_until_it_is_known() -> None:
+    assert seconds_with_limit(5000) < 2.5 * seconds_with_limit(5000, batch_size=4900, batch_max_size=4900)
 
 
 NEAR = Conditions(bandwidth=1e9, latency=0.0002, window=1 << 20)

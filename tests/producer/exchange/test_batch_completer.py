@@ -152,6 +152,31 @@ def test_a_batch_too_large_is_split_and_its_children_follow_in_order(codec: Comp
     here.check_end()
 
 
+@pytest.mark.parametrize("idempotent", [True, False])
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
+def test_a_batch_that_would_be_refused_is_cut_before_it_is_sent(codec: CompressionType, idempotent: bool) -> None:
+    here = PartitionSimulation(codec=codec, idempotent=idempotent, keep_order=True)
+    here.add_batch()
+    here.round_trip()
+    refused, behind = here.add_batch(8), here.add_batch(8)
+    here.drain()
+    here.process(refuse=ErrorCode.MESSAGE_TOO_LARGE)
+    here.receive()
+    parts = list(here.queue.batches)[:-1]
+    assert refused.result.state == FORWARDED
+    assert behind is here.queue.batches[-1]
+    for _ in parts:
+        here.loop.now += 1
+        here.round_trip()
+    here.drain()
+    assert behind.result.state == FORWARDED
+    here.settle()
+    assert here.broker.log == [b"%d" % number for number in range(1, 18)]
+    assert {stamp[:2] for stamp in here.stamped} <= {(1, 0)}
+    assert here.metrics.snapshot(here.loop.now)["record-retry-total"] == 0
+    here.check_end()
+
+
 def test_a_part_that_waits_goes_alone_when_the_broker_may_have_forgotten_the_producer() -> None:
     here = PartitionSimulation(most_records=1)
     here.add_batch()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.batches.producer_batch import NO_LIMIT
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.drain import (
@@ -56,6 +57,7 @@ class Draining(Accumulation):
         keep_order: bool = False,
         thread_bytes: int = NO_LIMIT,
         timeout: float = math.inf,
+        cut: Callable[[PartitionQueue, ProducerBatch], object] = lambda queue, batch: None,
     ) -> list[Drained]:
         return drain(
             self.ready,
@@ -66,6 +68,7 @@ class Draining(Accumulation):
             thread_bytes=thread_bytes,
             timeout=timeout,
             line=self.line,
+            cut=cut,
         )
 
     def consistent(self) -> bool:
@@ -501,3 +504,39 @@ def test_small_batches_go_together_whatever_the_line_has_carried() -> None:
     for partition in range(5):
         here.fill(partition, size=500)
     assert partitions(here.drain()) == [0, 1, 2, 3, 4]
+
+
+def test_a_head_that_its_topic_would_refuse_waits_while_it_is_cut() -> None:
+    here = Draining(2)
+    here.fill(0, batches=2, size=900)
+    here.append(partition=1, value=bytes(300))
+    here.append(partition=1, value=bytes(600))  # open
+    here.queues[1].due = True
+    here.make_ready(1)
+    here.accumulator.limits.refused("t", 900, 0.0)
+    cut: list[ProducerBatch] = []
+
+    def begin(queue: PartitionQueue, batch: ProducerBatch) -> None:
+        assert queue.batches[0] is batch
+        batch.compressing = True
+        cut.append(batch)
+
+    assert partitions(here.drain(cut=begin)) == [0]  # a single record cannot be cut
+    assert [batch.count for batch in cut] == [2]
+    assert here.queues[1].open is None
+    assert not here.queues[1].ready
+    assert here.consistent()
+
+
+def test_what_was_sent_before_is_not_cut() -> None:
+    here = Draining(1)
+    here.append(value=bytes(300))
+    here.append(value=bytes(600))
+    here.accumulator.close_batch(here.queues[0])
+    here.make_ready(0)
+    here.accumulator.limits.refused("t", 900, 0.0)
+    (head,) = here.queues[0].batches
+    assert here.accumulator.is_too_large(head)
+    head.attempts = 1
+    assert not here.accumulator.is_too_large(head)
+    assert [one.batch for one in here.drain(cut=lambda queue, batch: pytest.fail("it is cut"))] == [head]

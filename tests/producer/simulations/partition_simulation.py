@@ -176,7 +176,12 @@ class PartitionSimulation(Accumulation):
         count = 0
         for node in self.ready.nodes():
             while drained := drain(
-                self.ready.of(node), self.accumulator, self.loop.now, 10**6, keep_order=self.keep_order
+                self.ready.of(node),
+                self.accumulator,
+                self.loop.now,
+                10**6,
+                keep_order=self.keep_order,
+                cut=self.completer.cut_to_fit,
             ):
                 (one,) = drained
                 self._send(one)
