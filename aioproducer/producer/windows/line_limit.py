@@ -13,7 +13,8 @@ line is not slow: such a time-out limits nothing. After each one only requests S
 there is an early answer again.
 
 Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
-beyond what the line has shown to carry in time, by the same rule, and none before it has carried anything.
+beyond what the line has shown to carry in time, by the same rule with BESIDE more of them under way, and none before
+it has carried anything.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from aioproducer.producer.batches.producer_batch import NO_LIMIT
 SPARE: Final = 8
 """The safety factor on the capacity that an answer suggests: five requests are under way by default, and the line may
 have other traffic later."""
+
+BESIDE: Final = 4.0
+"""As many requests as large may be under way with one: five are by default."""
 
 LONGER: Final = 1.5
 """A request takes longer than the one before it, for its size, if it takes this many times as long."""
@@ -106,28 +110,27 @@ class LineLimit:
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self._way = min(self._way, took)
         carried = float(ahead) * (self._timeout - way) / SPARE / max(took - way, 0.001)
-        larger = self._larger(size, took)
-        if larger > float(size):
-            carried = max(carried, larger)
+        if size <= self._least:
+            self._least = size
+            self._least_took = took
         if took <= (self._timeout + way) / 2:
             self._carried = max(self._carried, size)
-        slow = carried < float(size) or 2 * size >= self.grown  # otherwise it was only small
-        if slow or carried > float(self.grown):
-            self.grown = i64(int(carried))
-        largest = max(carried, float(size))
+        grown = max(carried, self._larger(size, took, BESIDE))
+        slow = grown < float(size) or 2 * size >= self.grown  # otherwise it was only small
+        if slow or grown > float(self.grown):
+            self.grown = i64(int(grown))
+        largest = max(carried, float(size), self._larger(size, took, 0.0))
         if largest >= self._largest:
             self.most = NO_LIMIT
         else:
             self.most = max(self.most, i64(int(largest)))
 
-    def _larger(self, size: i64, took: float) -> float:
-        """The size, up to twofold, with which all requests under way would still be answered early."""
-        if size <= self._least:
-            self._least = size
-            self._least_took = took
+    def _larger(self, size: i64, took: float, beside: float) -> float:
+        """The size, up to twofold, with which a request, and so many as large beside it, would still be answered early;
+        0 if no larger one would."""
         fixed, more = self._way, size
         if size > self._least:
             fixed, more = min(self._least_took, took), size - self._least
-        each = (took - fixed) / float(more)
-        left = (self._timeout + fixed) / 2 - took
-        return float(size) + min(float(size), max(left, 0.0) / max(each, 1e-12))
+        each = max((took - fixed) / float(more), 1e-12)
+        left = (self._timeout + fixed) / 2 - took - each * float(size) * beside
+        return float(size) + min(float(size), left / each) if left > 0.0 else 0.0

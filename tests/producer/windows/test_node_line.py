@@ -26,6 +26,6 @@ def test_their_limits_are_those_of_the_configs() -> None:
     limit.timed_out(1000, 0.0, 30.0)
     assert limit.large_at == 30.5
     limit.answered(100, 100, 1.0, 0.0)
-    assert limit.grown == 200
+    assert limit.grown == 100
     limit.answered(1000, 1000, 1.0, 0.0)
     assert limit.most == NO_LIMIT, "the line has carried the largest request"
