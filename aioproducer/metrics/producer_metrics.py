@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from aioproducer.metrics.distribution import Buckets, Distribution
 from aioproducer.metrics.metric_name import PARTITION_GROUP, PRODUCER_GROUP, TOPIC_GROUP, MetricName
@@ -359,5 +360,4 @@ class ProducerMetrics:
 
     def keeping_topics(self, topics: Collection[str]) -> Iterator[None]:
         """Forgets all topics except these, which are in use, with a pause after every few."""
-        yield from self._topics.keeping(topics)
-        yield from self.windows.keeping(topics)
+        return chain(self._topics.keeping(topics), self.windows.keeping(topics))
