@@ -343,7 +343,11 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
 
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
         """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
-        return findings(self._metrics.overview(self._seconds()), self._config, thresholds)
+        return findings(self._overview(), self._config, thresholds)
+
+    def _overview(self) -> MetricsSnapshot:
+        """The metrics without those of topics and partitions, which may be very many."""
+        return self._metrics.overview(self._seconds())
 
     async def client_instance_id(self, timeout: float) -> UUID:
         """The id that the cluster has given this producer for the metrics that it pushes (KIP-714). It stays the same.

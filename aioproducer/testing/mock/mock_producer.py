@@ -171,7 +171,12 @@ class MockProducer(KafkaProducer[K, V]):
 
     def metrics(self) -> MetricsSnapshot:
         """The metrics of the real producer, and those set by ``set_mock_metrics``."""
-        found = super().metrics()
+        return self._with_those_set(super().metrics())
+
+    def _overview(self) -> MetricsSnapshot:
+        return self._with_those_set(super()._overview())
+
+    def _with_those_set(self, found: MetricsSnapshot) -> MetricsSnapshot:
         return MetricsSnapshot({**found, **self._mock_metrics}, found.distributions) if self._mock_metrics else found
 
     def set_mock_metrics(self, name: MetricName | str, value: float) -> None:
