@@ -463,7 +463,7 @@ def what_a_growing_batch_pays_never_comes_back(monkeypatch: pytest.MonkeyPatch) 
 
 @bug(only(growing_in_small_logs))
 def batches_grow_to_what_their_topic_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BatchLimits, "most", lambda self, topic, now: NO_LIMIT)
+    monkeypatch.setattr(BatchLimits, "most", lambda self, topic, trial=False: NO_LIMIT)
 
 
 @bug(only(growing))
