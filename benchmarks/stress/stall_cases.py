@@ -7,7 +7,7 @@ import contextlib
 import gc
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -168,9 +168,9 @@ async def hurry(loop: MeasuredLoop, size: int) -> Held:
     return await _lingering(loop, size, one_more)
 
 
-async def _lingering(
-    loop: MeasuredLoop, size: int, call: Callable[[KafkaProducer], Coroutine[Any, Any, object]]
-) -> Held:
+@contextlib.asynccontextmanager
+async def _patient_producer(size: int, **config: Any) -> AsyncIterator[KafkaProducer]:
+    """A producer with memory for a lingering batch in each partition of the topic, and for a large record."""
     with ThreadedCluster() as cluster:
         cluster.create_topic("t", size)
         producer = KafkaProducer(
@@ -178,29 +178,33 @@ async def _lingering(
             linger_ms=600_000,
             delivery_timeout_ms=700_000,
             buffer_memory=size * OF_A_BATCH + 100_000,
+            **config,
         )
         await producer.start()
         try:
             await producer.partitions_for("t")
-            for partition in range(size):
-                _ = producer.send("t", b"v", partition=partition)
-            gc.collect()
-            with loop.measured() as held:
-                await asyncio.create_task(call(producer))
-            if producer.metrics()["record-error-total"]:
-                raise WrongRun("not all records were delivered")
+            yield producer
         finally:
             await producer.close(0)
+
+
+async def _lingering(
+    loop: MeasuredLoop, size: int, call: Callable[[KafkaProducer], Coroutine[Any, Any, object]]
+) -> Held:
+    async with _patient_producer(size) as producer:
+        for partition in range(size):
+            _ = producer.send("t", b"v", partition=partition)
+        gc.collect()
+        with loop.measured() as held:
+            await asyncio.create_task(call(producer))
+        if producer.metrics()["record-error-total"]:
+            raise WrongRun("not all records were delivered")
     return held
 
 
 async def close(loop: MeasuredLoop, size: int) -> Held:
     """Lingering batches in many partitions, and a producer that is closed at once."""
-
-    async def at_once(producer: KafkaProducer) -> None:
-        await producer.close(0)
-
-    return await _given_up(loop, size, at_once)
+    return await _given_up(loop, size, lambda producer: producer.close(0))
 
 
 async def abort(loop: MeasuredLoop, size: int) -> Held:
@@ -211,29 +215,16 @@ async def abort(loop: MeasuredLoop, size: int) -> Held:
 async def _given_up(
     loop: MeasuredLoop, size: int, call: Callable[[KafkaProducer], Coroutine[Any, Any, object]], **config: Any
 ) -> Held:
-    with ThreadedCluster() as cluster:
-        cluster.create_topic("t", size)
-        producer = KafkaProducer(
-            bootstrap_servers=cluster.bootstrap_servers,
-            linger_ms=600_000,
-            delivery_timeout_ms=700_000,
-            buffer_memory=size * OF_A_BATCH,
-            **config,
-        )
-        await producer.start()
-        try:
-            await producer.partitions_for("t")
-            if config:
-                await producer.init_transactions()
-                await producer.begin_transaction()
-            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(size)]
-            gc.collect()
-            with loop.measured() as held:
-                await asyncio.create_task(call(producer))
-            if not all(isinstance(one.exception(), DeliveryError) for one in deliveries):
-                raise WrongRun("not all batches were given up")
-        finally:
-            await producer.close(0)
+    async with _patient_producer(size, **config) as producer:
+        if config:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+        deliveries = [producer.send("t", b"v", partition=partition) for partition in range(size)]
+        gc.collect()
+        with loop.measured() as held:
+            await asyncio.create_task(call(producer))
+        if not all(isinstance(one.exception(), DeliveryError) for one in deliveries):
+            raise WrongRun("not all batches were given up")
     return held
 
 
