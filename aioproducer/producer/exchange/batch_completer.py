@@ -101,7 +101,7 @@ class _GivingUp:
         self.count = count
         """So many batches there had been."""
         self.passed_over: ProducerBatch | None = None
-        """The last one that goes on."""
+        """The newest batch under way that is left alone."""
 
 
 class BatchCompleter:
@@ -468,21 +468,23 @@ class BatchCompleter:
     def give_up_waiting(self, error: KafkaError) -> bool:
         """Fails the batches that are not under way, oldest first, for one turn. Returns whether some are left for
         ``give_up_more``: until then nothing may be drained, and no record may be added to them."""
-        if self._giving_up is None:
-            self._giving_up = _GivingUp(error, self.incomplete.count)
-        self._giving_up.passed_over = None
+        _ = self._begin_to_give_up(error)
         return self.give_up_more()
 
     def give_up_all(self, error: KafkaError) -> bool:
-        """The same for all batches; ``give_up_waiting`` that was called before goes on."""
-        if self._giving_up is None:
-            self._giving_up = _GivingUp(error, self.incomplete.count)
-        self._giving_up.under_way = error
-        self._giving_up.passed_over = None
+        """Does the same to all batches. Those that an earlier ``give_up_waiting`` has left fail with its error."""
+        self._begin_to_give_up(error).under_way = error
         return self.give_up_more()
 
+    def _begin_to_give_up(self, error: KafkaError) -> _GivingUp:
+        """Starts at the oldest batch; the first error counts."""
+        if self._giving_up is None:
+            self._giving_up = _GivingUp(error, self.incomplete.count)
+        self._giving_up.passed_over = None
+        return self._giving_up
+
     def give_up_more(self) -> bool:
-        """Goes on for another turn, if need be."""
+        """Fails more of these batches for another turn. Returns whether some are left."""
         if (what := self._giving_up) is None:
             return False
         now = self._accumulator.loop.time()
