@@ -179,7 +179,8 @@ class PartitionSequences:
         self._stamped += 1
 
     def sent_again(self, batch: ProducerBatch, now: float, now_ms: i64) -> None:
-        """The lowest unresolved batch, which has its stamp, goes out once more. This, too, may come after a pause."""
+        """A batch that has its stamp goes out: the lowest unresolved one once more, or one that :meth:`may_follow`.
+        This, too, may come after a pause."""
         self._remembered_from = _ALWAYS if self.append_time or self._ids.transactional else now_ms - REMEMBERED_MS
         self.remembered = batch.max_timestamp >= self._remembered_from
         paused = self._has_paused(now) and not any(one.in_flight for one in self.unresolved)
@@ -200,6 +201,20 @@ class PartitionSequences:
         for one in self.unresolved:
             if not one.set_aside:
                 return one is batch
+        return False
+
+    def may_follow(self, batch: ProducerBatch) -> bool:
+        """Whether a stamped batch may be sent while those before it are under way, like a new one: it is a part of a
+        refused batch, and no broker has seen it."""
+        if batch.attempts > 0 or batch.maybe_appended or batch.max_timestamp < self._remembered_from:
+            return False
+        if self.broken or batch.producer_id != self.known_id:
+            return False
+        for place, one in enumerate(self.unresolved):
+            if one is batch:
+                return self._places[place] - self._places[0] < self.window
+            if not one.in_flight:
+                return False
         return False
 
     def set_aside(self, batch: ProducerBatch) -> bool:

@@ -40,7 +40,7 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
         return None
     if not is_new and head.has_sequence():
         # Retries go one at a time: a later batch is in order only once this one is in the log.
-        return None if sequences.is_lowest(head) else Reason.RECOVERY
+        return None if sequences.is_lowest(head) or sequences.may_follow(head) else Reason.RECOVERY
     if sequences.may_drain_new(head.max_timestamp, head.created, now):
         return None
     if not sequences.has_id():

@@ -177,22 +177,36 @@ def test_a_batch_that_would_be_refused_is_cut_before_it_is_sent(codec: Compressi
     here.check_end()
 
 
-def test_a_part_that_waits_goes_alone_when_the_broker_may_have_forgotten_the_producer() -> None:
+def test_parts_of_a_refused_batch_fill_the_window() -> None:
     here = PartitionSimulation(most_records=1)
     here.add_batch()
     here.round_trip()
-    here.add_batch(2)
+    here.add_batch(8)
     here.round_trip()
-    here.drain()
-    here.process()
-    here.receive()
-    assert here.broker.log == [b"1", b"2"]
+    assert here.drain() == 5
+    here.settle()
+    assert here.broker.log == [b"%d" % number for number in range(1, 10)]
+    assert {stamp[:2] for stamp in here.stamped} == {(1, 0)}
+    here.check_end()
+
+
+def test_a_part_that_waits_goes_alone_when_the_broker_may_have_forgotten_the_producer() -> None:
+    here = PartitionSimulation(most_records=1, window=2)
+    here.add_batch()
+    here.round_trip()
+    here.add_batch(3)
+    here.round_trip()
+    assert here.drain() == 2
+    for _ in range(2):
+        here.process()
+        here.receive()
+    assert here.broker.log == [b"1", b"2", b"3"]
     here.forget_producers()
     here.add_batch()
     here.drain()
     here.process(refuse=ErrorCode.NOT_ENOUGH_REPLICAS)
     here.settle()
-    assert here.broker.log == [b"1", b"2", b"3", b"4"]
+    assert here.broker.log == [b"1", b"2", b"3", b"4", b"5"]
     here.check_end()
 
 

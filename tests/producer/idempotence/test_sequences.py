@@ -644,3 +644,45 @@ def test_children_of_a_split_batch_take_its_place_and_places_in_the_window() -> 
     assert stamp_of(stamped(sequences))[2] == last.base_sequence + 2
     sequences.abandon(children[1])
     assert sequences.broken
+
+
+def parts_of_a_refused_batch(sequences: PartitionSequences, parts: int = 3) -> list[ProducerBatch]:
+    """Of one record each, in its place."""
+    refused = sent(sequences, parts)
+    children = [make_batch(Loop()) for _ in range(parts)]
+    for place, child in enumerate(children):
+        child.producer_id, child.producer_epoch = refused.producer_id, refused.producer_epoch
+        child.base_sequence = refused.base_sequence + place
+    sequences.split(refused, children)
+    return children
+
+
+def test_parts_of_a_refused_batch_follow_those_under_way_as_far_as_the_window_goes() -> None:
+    sequences = known(ids_of(), window=2)
+    first, second, third = parts_of_a_refused_batch(sequences)
+    assert [sequences.may_follow(part) for part in (second, third)] == [False, False]  # the first waits itself
+    first.in_flight = True
+    assert [sequences.may_follow(part) for part in (second, third)] == [True, False]
+    second.in_flight = True
+    assert not sequences.may_follow(third)  # the broker remembers two
+    sequences.resolve(first)
+    assert sequences.may_follow(third)
+
+
+@pytest.mark.parametrize("why", ["sent before", "maybe appended", "another is sent again", "a gap", "old records"])
+def test_a_part_that_a_broker_could_take_too_early_goes_alone(why: str) -> None:
+    sequences = known(ids_of())
+    first, second, _ = parts_of_a_refused_batch(sequences)
+    first.in_flight = True
+    assert sequences.may_follow(second)
+    if why == "sent before":
+        second.attempts = 1
+    elif why == "maybe appended":
+        second.maybe_appended = True
+    elif why == "another is sent again":
+        sequences.interrupted()
+    elif why == "a gap":
+        sequences.break_off()
+    else:
+        second.max_timestamp = -REMEMBERED_MS - 1
+    assert not sequences.may_follow(second)

@@ -365,6 +365,7 @@ class PartitionSimulation(Accumulation):
         """At any time."""
         unresolved = self.sequences.unresolved
         assert len({batch.drain_order for batch in unresolved}) <= self.window  # the parts of a split one count as one
+        assert sum(batch.in_flight for batch in unresolved) <= self.window
         assert unresolved == sorted(unresolved, key=lambda batch: (batch.drain_order, batch.first))
         created = [batch.created for batch in self.completer.incomplete]
         assert created == sorted(created)
