@@ -390,6 +390,15 @@ def the_parts_of_a_batch_that_may_be_in_the_log_do_not_know_it(monkeypatch: pyte
     wrap(monkeypatch, Cut, "children", children)
 
 
+@bug(only(of_many_records, limits=0.3, codes=0.3, expiry=1.0))
+def a_part_of_a_refused_batch_goes_beside_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
+    def may_follow(self: PartitionSequences, batch: ProducerBatch) -> bool:
+        before = self.unresolved[: self.unresolved.index(batch)]
+        return not self.broken and all(one.in_flight for one in before)
+
+    monkeypatch.setattr(PartitionSequences, "may_follow", may_follow)
+
+
 @bug(only(patient(of_many_records), limits=0.3, lost=0.3))
 def what_was_disturbed_is_not_split(monkeypatch: pytest.MonkeyPatch) -> None:
     def may_split(code: ErrorCode, batch: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 from aioproducer.errors import KafkaError
 from aioproducer.producer.delivery.wait_all import wait_all
@@ -109,7 +110,10 @@ class Endings:
         before = around.loop.steps
         await asyncio.sleep(5)
         wanting = any(plan.created_at == NEVER_CREATED for plan in scenario.topics)
-        rounds = 5 / scenario.milliseconds("retry_backoff_ms" if wanting else "metadata_max_age_ms")
+        age = scenario.milliseconds("metadata_max_age_ms")
+        rounds = 5 / (scenario.milliseconds("retry_backoff_ms") if wanting else age)
+        if scenario.broker_configs.get("connections.max.idle.ms", math.inf) / 1000 < age:
+            rounds *= 2  # each refresh has to connect anew
         session = scenario.broker_configs.get("connections.max.reauth.ms", 0) / 1000
         rounds += scenario.nodes * 5 / (0.85 * session) if session else 0
         producers = [self._producers[number] for number in range(len(self._producers))]
