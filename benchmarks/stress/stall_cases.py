@@ -207,6 +207,23 @@ async def close(loop: MeasuredLoop, size: int) -> Held:
     return await _given_up(loop, size, lambda producer: producer.close(0))
 
 
+async def close_parked(loop: MeasuredLoop, size: int) -> Held:
+    """Tasks that await ``send`` without metadata, and their producer is closed at once."""
+    producer = KafkaProducer(bootstrap_servers="127.0.0.1:1", buffer_memory=1 << 28)
+    await producer.start()
+    tasks = [asyncio.create_task(_send(producer)) for _ in range(size)]
+    await asyncio.sleep(0)
+    if len(core_of(producer).lot) < size:
+        raise WrongRun("the tasks do not wait")
+    gc.collect()
+    with loop.measured() as held:
+        await asyncio.create_task(producer.close(0))
+        await asyncio.wait(tasks)
+    if not all(isinstance(task.exception(), DeliveryError) for task in tasks):
+        raise WrongRun("not all records failed")
+    return held
+
+
 async def abort(loop: MeasuredLoop, size: int) -> Held:
     """Lingering batches in many partitions, and their transaction is aborted."""
     return await _given_up(loop, size, KafkaProducer.abort_transaction, transactional_id="stalls")
@@ -467,6 +484,7 @@ CASES = (
     Case("flush", "partitions with a lingering batch each, flushed", 10_000, flush),
     Case("hurry", "the same, and a record that waits for memory", 10_000, hurry),
     Case("close", "the same, and `close(0)`", 10_000, close),
+    Case("close-parked", "tasks that await `send` without metadata, and `close(0)`", 20_000, close_parked),
     Case("abort", "the same in a transaction, which is aborted", 10_000, abort),
     Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),

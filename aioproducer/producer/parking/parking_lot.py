@@ -57,6 +57,17 @@ def serializer_at_work(record: ParkedRecord, now: float) -> str:
 
 
 @final
+class _Failing:
+    """Why parked records fail, turn by turn, and which."""
+
+    def __init__(self, error: KafkaError, newest: int) -> None:
+        self.error = error
+        self.aborted = False
+        self.newest = newest
+        """The number of the newest of them."""
+
+
+@final
 class ParkingLot:
     """The parked records, by what they wait for. ``bytes`` counts the unawaited ones: a waiting caller holds its
     own.
@@ -110,6 +121,7 @@ class ParkingLot:
         self._expiring = TimeSlice(accumulator.loop)
         self._placing_slice = TimeSlice(accumulator.loop)
         self._placing = False
+        self._failing: _Failing | None = None
         self._choosing = False
         """The user's partitioner is asked about records that are about to move."""
         self._count = 0
@@ -288,8 +300,8 @@ class ParkingLot:
 
     def place(self) -> None:
         """Places records from the head while there is memory, for one turn; the next wake continues."""
-        if self._placing:
-            return  # a partitioner called below has sent a record
+        if self._placing or self._failing is not None:
+            return  # a partitioner called below has sent a record, or what is parked is to fail
         self._placing = True
         try:
             self._place_from_the_head()
@@ -479,6 +491,7 @@ class ParkingLot:
 
     def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
         """Fails everything parked. It also runs after bugs, so it does not rely on the queues."""
+        self._failing = None
         records = self.records()
         self._parked.clear()
         self.serializing = WaitingLine()
@@ -494,14 +507,45 @@ class ParkingLot:
             if record.waiting():
                 self._fail(record, error, aborted=aborted)
 
+    def fail_in_turns(self, error: KafkaError, *, aborted: bool = False) -> bool:
+        """Fails everything parked, oldest first: the first ones now, the others with ``fail_more``. Until then nothing
+        is placed. Returns whether some are left. The first error counts."""
+        if self._failing is None:
+            self._failing = _Failing(error, self._count)
+        self._failing.newest = self._count
+        self._failing.aborted |= aborted
+        return self.fail_more()
+
+    def fail_more(self) -> bool:
+        """Fails more of these records for another turn. Returns whether some are left."""
+        if self._failing is None:
+            return False
+        self._expiring.begin()
+        while (what := self._failing) is not None:
+            record = self._oldest()
+            if record is None or record.number > what.newest:
+                self._failing = None
+                self.place()  # younger ones may have arrived
+                return False
+            self._take_out(record)
+            self._leave(record)
+            self._fail(record, what.error, aborted=what.aborted)
+            if self._expiring.over():
+                break
+        return self._failing is not None
+
+    def _oldest(self) -> ParkedRecord | None:
+        for record in self._parked.values():
+            return record
+        return None
+
     def somebody_waits(self) -> bool:
         """Whether any record is parked."""
         return bool(self.memory.records or self.metadata or self.serializing.records)
 
     def next_deadline(self) -> float | None:
-        for record in self._parked.values():
-            return record.deadline
-        return None
+        oldest = self._oldest()
+        return None if oldest is None else oldest.deadline
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
         """Fails records that have waited for max.block.ms, for one turn, then places records while there is memory.

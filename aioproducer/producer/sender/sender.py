@@ -184,7 +184,7 @@ class Sender:
 
         The lot must be shut.
         """
-        self._lot.fail_all(error)
+        self._lot.fail_in_turns(error)
         self._completer.give_up_waiting(error)
         self._alarm.ring()
 
@@ -224,14 +224,14 @@ class Sender:
         self._failures.close(self._loop.time())
 
     async def abort_in_turns(self, error: KafkaError) -> None:
-        """The same in turns of the loop; if the caller is cancelled meanwhile, the rest at once."""
+        """Does what :meth:`abort` does in turns of the loop; if the caller is cancelled meanwhile, the rest at once."""
         self._lot.shut()
-        self._lot.fail_all(error, aborted=True)
         try:
-            left = self._completer.give_up_all(error)
+            left = self._lot.fail_in_turns(error, aborted=True)
+            left |= self._completer.give_up_all(error)
             while left:
                 await asyncio.sleep(0)
-                left = self._completer.give_up_more()
+                left = self._lot.fail_more() or self._completer.give_up_more()
         except Exception as bug:
             self.parts.supervisor.crash(bug)
         finally:

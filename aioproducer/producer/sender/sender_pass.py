@@ -59,7 +59,7 @@ class SenderPass:
         self._watch.pass_begins()
         alarm, schedule, lot = self._alarm, self._schedule, self._lot
         wants_turn = schedule.take_due(now)
-        giving_up = self._completer.give_up_more()
+        giving_up = lot.fail_more() or self._completer.give_up_more()
         if not giving_up:
             self._expiry.expire(now)
         schedule.hurry(wanted=bool(lot.memory.records) and not lot.paused)

@@ -500,6 +500,38 @@ def test_failing_all_leaves_nothing() -> None:
     assert here.accumulator.detour
 
 
+def test_others_have_a_turn_while_all_that_waits_fails() -> None:
+    here = Parking(memory=2600, batch_size=2600)
+    here.learn("t", 1)
+    here.send("t", bytes(900))
+    parked = [here.send("t", bytes(50)), here.send("unknown"), here.send("t", partition=9)]
+    enqueued = here.send("unknown", enqueue=True)
+    here.lot.shut()
+    here.loop.tick = TIME_SLICE  # each look at the clock
+    assert here.lot.fail_in_turns(KafkaError("stop"))
+    here.finish()  # nothing is placed
+    assert here.lot.fail_in_turns(KafkaError("too late"), aborted=True)
+    here.lot.open()
+    young = here.send("unknown")
+    assert here.lot.fail_more()
+    assert here.lot.fail_more()
+    assert not here.lot.fail_more()
+    assert [str(delivery.exception()) for delivery in parked] == ["stop"] * 3
+    assert ["aborted" in repr(delivery) for delivery in parked] == [False, True, True]
+    assert not enqueued.waiting()
+    assert [young.place()[0]] == [record.result for record in here.lot.records()]
+    here.learn("unknown", 1)
+    assert here.values("unknown") == [b"v"]
+
+
+def test_all_may_fail_at_once_while_they_fail_in_turns() -> None:
+    here = Parking()
+    deliveries = [here.send() for _ in range(3)]
+    deliveries[0].add_done_callback(lambda _: here.lot.fail_all(KafkaError("at once")))
+    assert not here.lot.fail_in_turns(KafkaError("stop"))
+    assert [str(delivery.exception()) for delivery in deliveries] == ["stop", "at once", "at once"]
+
+
 # Who cares
 
 
