@@ -47,6 +47,9 @@ TRIAL: Final = 4
 A task starts in the turn after its creation, and may then only create the next task.
 """
 
+PER_NEWCOMER: Final = 2
+"""Records that are decided about, and placed, for each newcomer: they become fewer however many come in a turn."""
+
 
 def serializer_at_work(record: ParkedRecord, now: float) -> str:
     """The serializer that holds up the line, given the line's first record."""
@@ -159,8 +162,11 @@ class ParkingLot:
 
     def park(self, record: ParkedRecord) -> None:
         """Parks a newcomer behind all others."""
-        for _ in range(2):  # two for each newcomer: however many are dropped at once, they become fewer
+        for _ in range(PER_NEWCOMER):
             self._decide_dropped()
+            if self._trial_is_over():
+                self._end_trial(self._trial.first())
+        self._place_some()
         self._count += 1
         record.number = self._count
         record.result.parked = True
@@ -310,38 +316,55 @@ class ParkingLot:
         self._gate()
 
     def _place_from_the_head(self) -> None:
-        memory = self.memory
         self.paused = False
         self._placing_slice.begin()
-        while len(memory) > 0:
-            record = memory.first()
-            placed = self._accumulator.place(
-                record.topic,
-                record.value,
-                record.key,
-                record.partition,
-                record.timestamp_ms,
-                record.headers,
-                record.size,
-            )
-            if placed is not None:
-                memory.remove(record)
-                record.result.forward([(0, placed._result, placed._index)])
-                if record.intercepted is not None:
-                    placed._result.intercept(placed._index, record.headers or ())
-                self._leave(record)
-                if self._placing_slice.over():
-                    if len(memory) > 0:
-                        self.paused = True
-                        self._wake()
-                    break
-            elif self._has_metadata(record):
+        while len(self.memory) > 0 and self._place_first():
+            if self._placing_slice.over():
+                if len(self.memory) > 0:
+                    self.paused = True
+                    self._wake()
                 break
-            elif record.choose is not None:
-                self._choose_again(record)
-            else:  # its topic was created anew, with fewer partitions
-                memory.remove(record)
-                self._wait_for_metadata(record)
+
+    def _place_some(self) -> None:
+        """Places PER_NEWCOMER records while placing is paused: so the line empties whatever joins it in each turn."""
+        if self._placing or self._failing is not None:
+            return
+        self._placing = True
+        try:
+            for _ in range(PER_NEWCOMER):
+                if not self.paused or len(self.memory) == 0:
+                    break
+                self.paused = self._place_first()
+        finally:
+            self._placing = False
+
+    def _place_first(self) -> bool:
+        """Places the first record of the line, or moves it to the one in which it has to wait. False if it waits for
+        memory."""
+        record = self.memory.first()
+        placed = self._accumulator.place(
+            record.topic,
+            record.value,
+            record.key,
+            record.partition,
+            record.timestamp_ms,
+            record.headers,
+            record.size,
+        )
+        if placed is not None:
+            self.memory.remove(record)
+            record.result.forward([(0, placed._result, placed._index)])
+            if record.intercepted is not None:
+                placed._result.intercept(placed._index, record.headers or ())
+            self._leave(record)
+        elif self._has_metadata(record):
+            return False
+        elif record.choose is not None:
+            self._choose_again(record)
+        else:  # its topic was created anew, with fewer partitions
+            self.memory.remove(record)
+            self._wait_for_metadata(record)
+        return True
 
     def _choose_again(self, record: ParkedRecord) -> None:
         """The topic was created anew, without the partition that the user's partitioner has chosen for the record.

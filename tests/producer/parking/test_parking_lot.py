@@ -838,14 +838,34 @@ def test_others_have_a_turn_while_many_records_are_placed() -> None:
     here.loop.tick = TIME_SLICE  # each look at the clock
     here.lot.place()
     assert (here.values(), here.lot.paused) == ([b"0"], True)
-    assert here.send("t", b"3") is not None  # behind those who are left
-    assert here.values() == [b"0"]
-    here.lot.place()
-    here.lot.place()
-    here.lot.place()
-    assert here.values() == [b"0", b"1", b"2", b"3"]
-    assert (here.lot.paused, here.accumulator.detour, woken) == (False, False, [1, 2, 3])
+    for _ in range(2):
+        here.lot.place()
+    assert here.values() == [b"0", b"1", b"2"]
+    assert (here.lot.paused, here.accumulator.detour, woken) == (False, False, [1, 2])
     assert len(waits) == 3
+
+
+def test_the_line_for_memory_empties_however_many_join_it_in_each_turn() -> None:
+    here = Parking()
+    sent = [here.send("t", b"%d" % number) for number in range(12)]
+    here.add_topic("t", 1)
+    here.lot.metadata_arrived("t")
+    here.loop.tick = TIME_SLICE  # each look at the clock
+    here.lot.place()  # one of them
+    for left in (10, 9, 8):
+        sent.append(here.send("t", b"%d" % len(sent)))  # joins it, and two leave
+        assert len(here.lot) == left
+    assert here.values() == [b"%d" % number for number in range(7)]
+
+
+def test_records_on_trial_become_fewer_however_many_come_in_each_turn() -> None:
+    here = Parking(capacity=0)
+    here.loop.tick = TIME_SLICE  # each look at the clock
+    kept = []
+    for _ in range(20):
+        kept += [here.send() for _ in range(10)]
+        here.loop.turn()
+        assert len(here.lot) <= 10 * (TRIAL + 1)
 
 
 def test_nobody_is_left_to_be_placed_when_all_have_failed() -> None:
