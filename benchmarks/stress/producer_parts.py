@@ -9,8 +9,13 @@ from aioproducer.producer.producer import core_of
 from aioproducer.producer.sender.sender import Sender, SenderParts
 
 
-def parts_of(producer: KafkaProducer[Any, Any]) -> SenderParts:
-    """What the Sender of a started producer drives."""
+def sender_of(producer: KafkaProducer[Any, Any]) -> Sender:
+    """The Sender of a started producer."""
     sender = core_of(producer).sender
     assert isinstance(sender, Sender)
-    return sender.parts
+    return sender
+
+
+def parts_of(producer: KafkaProducer[Any, Any]) -> SenderParts:
+    """What it drives."""
+    return sender_of(producer).parts

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.errors import DeliveryError
+from aioproducer.errors import DeliveryError, ProducerFencedException
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing import ThreadedCluster
 from benchmarks.stress import canned_broker
 from benchmarks.stress.measured_loop import Held, MeasuredLoop
-from benchmarks.stress.producer_parts import parts_of
+from benchmarks.stress.producer_parts import parts_of, sender_of
 
 VALUE = bytes(900)
 OF_A_BATCH = 1536 + 1024
@@ -227,6 +227,16 @@ async def close_parked(loop: MeasuredLoop, size: int) -> Held:
 async def abort(loop: MeasuredLoop, size: int) -> Held:
     """Lingering batches in many partitions, and their transaction is aborted."""
     return await _given_up(loop, size, KafkaProducer.abort_transaction, transactional_id="stalls")
+
+
+async def unusable(loop: MeasuredLoop, size: int) -> Held:
+    """Lingering batches in many partitions, and their producer is fenced."""
+
+    async def fence(producer: KafkaProducer) -> None:
+        sender_of(producer).fail(ProducerFencedException("a newer producer has the transactional.id"))
+        await producer.flush()
+
+    return await _given_up(loop, size, fence)
 
 
 async def _given_up(
@@ -486,6 +496,7 @@ CASES = (
     Case("close", "the same, and `close(0)`", 10_000, close),
     Case("close-parked", "tasks that await `send` without metadata, and `close(0)`", 20_000, close_parked),
     Case("abort", "the same in a transaction, which is aborted", 10_000, abort),
+    Case("unusable", "partitions with a lingering batch each, of a producer that is fenced", 10_000, unusable),
     Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
     Case("moved", "partitions of a topic, all with other leaders", 100_000, moved),

@@ -458,13 +458,6 @@ class BatchCompleter:
         error.ledger = entries
         return error
 
-    def fail_all(self, error: KafkaError) -> None:
-        """Fails everything that has not ended; later records are unaffected."""
-        now = self._accumulator.loop.time()
-        for batch, queue in self.incomplete.items():
-            self._give_up(queue, batch, error)
-            self._again(queue, now, now)
-
     def give_up_waiting(self, error: KafkaError) -> bool:
         """Fails the batches that are not under way, oldest first, for one turn. Returns whether some are left for
         ``give_up_more``: until then nothing may be drained, and no record may be added to them."""

@@ -190,9 +190,7 @@ class Sender:
 
     def id_refused(self, error: KafkaError) -> None:
         """The broker gives no producer id now: what waits for one fails."""
-        self._lot.fail_all(error)
-        self._completer.fail_all(error)
-        self._alarm.ring()
+        self.give_up_waiting(error)
 
     def crashed(self, error: BaseException) -> None:
         """A task that must not die has died: everything that waits for it must end."""
@@ -200,15 +198,32 @@ class Sender:
         # Its frames lead to the producer, which deliveries must not (``Audience``): they keep their places only.
         clear_frames(error.__traceback__)
         failed.__cause__ = error
-        self.fail(failed)
+        self._become_unusable(failed)
+        self._end(failed)
 
     def fail(self, error: KafkaError) -> None:
-        """The producer is unusable from now on."""
+        """The producer is unusable from now on; its records fail in turns of the loop."""
+        self._become_unusable(error)
+        self._lot.shut()
+        if self._begin_to_give_up(error):
+            self.parts.supervisor.launch(self._fail_in_turns(error), "aioproducer failing")
+        else:
+            self._end(error)
+
+    def _become_unusable(self, error: KafkaError) -> None:
         self.fatal = error
         if self.transactions is not None:
             self.transactions.producer_failed(error)
+
+    async def _fail_in_turns(self, error: KafkaError) -> None:
+        try:
+            await self.abort_in_turns(error)
+        finally:
+            self._end(error)
+
+    def _end(self, error: KafkaError) -> None:
+        """Nothing will be sent any more, so every record must end, even if close() is never called."""
         self.abort(error)
-        # Nothing will be sent any more, so every record must end, even if close() is never called.
         self.parts.supervisor.cancel_all()
         self.parts.compressor.stop()
         self._stand_still()
@@ -227,8 +242,7 @@ class Sender:
         """Does what :meth:`abort` does in turns of the loop; if the caller is cancelled meanwhile, the rest at once."""
         self._lot.shut()
         try:
-            left = self._lot.fail_in_turns(error, aborted=True)
-            left |= self._completer.give_up_all(error)
+            left = self._begin_to_give_up(error)
             while left:
                 await asyncio.sleep(0)
                 left = self._lot.fail_more() or self._completer.give_up_more()
@@ -236,6 +250,12 @@ class Sender:
             self.parts.supervisor.crash(bug)
         finally:
             self.abort(error)
+
+    def _begin_to_give_up(self, error: KafkaError) -> bool:
+        """Ends all records for one turn: until the last has ended nothing is placed or drained. Returns whether some
+        are left."""
+        left = self._lot.fail_in_turns(error, aborted=True)
+        return self._completer.give_up_all(error) or left
 
     async def stop(self, grace: float) -> None:
         """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""

@@ -743,21 +743,21 @@ def test_everything_is_given_up_after_what_was_given_up_before() -> None:
     assert here.pool.available == here.pool.total
 
 
-def test_records_sent_after_all_batches_failed_are_delivered() -> None:
-    here = PartitionSimulation()
+def test_what_is_under_way_and_records_sent_after_waiting_batches_failed_are_delivered() -> None:
+    here = PartitionSimulation(window=2)
     here.add_batch()
     here.round_trip()
     for _ in range(3):
         here.add_batch()
     here.append(value=b"open")
     here.drain()
-    here.completer.fail_all(KafkaError("no producer id"))
-    assert [delivery.outcome for delivery in here.deliveries.values()] == [None, *[Outcome.UNKNOWN] * 3]
+    here.give_up_waiting(KafkaError("no producer id"))
+    assert [delivery.outcome for delivery in here.deliveries.values()] == [None] * 3 + [Outcome.NOT_SENT]
     assert here.queue.depth() == 0
     here.add_batch()
     here.settle()
     here.check_end()
-    assert here.broker.log[-1] == b"5"
+    assert here.broker.log == [b"1", b"2", b"3", b"5"]
 
 
 @pytest.mark.parametrize("end", ["succeed", "fail", "expire", "abort"])
@@ -1012,7 +1012,7 @@ def course(random: Random, steps: int) -> None:
             case 9 if here.questions and random.random() < 0.9:
                 here.answer_question(told=random.random() < 0.8)
             case 9:
-                here.completer.fail_all(KafkaError("refused"))
+                here.give_up_waiting(KafkaError("refused"))
         here.check()
     here.settle()
     here.check_end()

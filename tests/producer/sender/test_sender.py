@@ -23,6 +23,7 @@ from aioproducer.errors import (
     UnsupportedVersionException,
 )
 from aioproducer.errors.error_code import ErrorCode
+from aioproducer.net.broker_link import LinkState
 from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
@@ -1067,7 +1068,8 @@ async def test_a_request_names_its_topics_unless_the_ids_of_all_are_known(world:
 
 def slow_clock(producer: KafkaProducer) -> None:
     """From now on the time for one turn of the loop is over whenever a batch has ended."""
-    parts_of(producer).completer._slice._time = itertools.count(0.0).__next__
+    for one in (parts_of(producer).completer._slice, sender_of(producer)._lot._expiring):
+        one._time = itertools.count(0.0).__next__
 
 
 async def begun(deliveries: list[Delivery]) -> None:
@@ -1117,6 +1119,40 @@ async def test_the_loop_has_its_turns_while_close_ends_many_batches(end: str) ->
             await turns(2)
             assert ends == deliveries
             assert cluster.broker.count(ApiKey.PRODUCE) == 0
+
+
+@pytest.mark.parametrize("then", ["nothing", "closed", "crashed", "failed again", "a send"])
+async def test_the_loop_has_its_turns_while_many_records_of_an_unusable_producer_fail(then: str) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 40)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5000) as producer:
+            await producer.partitions_for("t")
+            parked = [producer.send("unknown", b"v") for _ in range(10)]
+            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(40)]
+            slow_clock(producer)
+            sender_of(producer).fail(KafkaError("unusable"))
+            if then == "nothing":
+                assert await most_in_a_turn([*parked, *deliveries]) <= 5  # the Sender's pass ends some, too
+            else:
+                await begun(deliveries)
+                assert not deliveries[-1].done()
+                if then == "closed":
+                    await producer.close(0)
+                elif then == "crashed":
+                    sender_of(producer).crashed(ValueError("a bug"))
+                elif then == "failed again":
+                    sender_of(producer).fail(KafkaError("no longer usable"))
+                else:
+                    with pytest.raises(IllegalStateException, match="unusable"):
+                        _ = producer.send("t", b"v")
+            await producer.flush()
+            assert {delivery.outcome for delivery in [*parked, *deliveries]} == {Outcome.NOT_SENT}
+            assert cluster.broker.count(ApiKey.PRODUCE) == 0
+            await turns(5)
+            assert {link.state for link in parts_of(producer).client.links.values()} <= {
+                LinkState.CLOSED,
+                LinkState.BACKOFF,
+            }
 
 
 @pytest.mark.parametrize("closed", [False, True])

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from aioproducer.configs.producer_config import producer_config
-from aioproducer.errors import Outcome, TimeoutException
+from aioproducer.errors import KafkaError, Outcome, TimeoutException
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
@@ -311,6 +311,12 @@ class PartitionSimulation(Accumulation):
         """The broker forgets all producers, which have been silent for long."""
         self.loop.now += 2 * self.ids.known_for
         self.broker.entries.clear()
+
+    def give_up_waiting(self, error: KafkaError) -> None:
+        """Everything that is not under way fails."""
+        self.completer.give_up_waiting(error)
+        while self.completer.give_up_more():
+            pass
 
     def may_forget_producers(self) -> bool:
         """Whether the broker, having forgotten, would not append again what it has, nor what was given up long ago.
