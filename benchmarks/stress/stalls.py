@@ -74,8 +74,8 @@ class Report:
         verdicts = self.verdicts()
         met, most = sum(verdict.met for verdict in verdicts.values()), f"{MOST * 1e3:.0f} ms"
         lines = [
-            f"Milliseconds of CPU; medians of {self.rounds} rounds. {met} of {len(verdicts)} targets are met:"
-            f" no callback takes more than {most}.",
+            f"Milliseconds of CPU; medians of {self.rounds} rounds. {met} of {len(verdicts)} cases with aioproducer"
+            f" meet the target: no callback takes more than {most}.",
             "",
             f"| case | size | | longest callback | longest turn | garbage collector | callback ≤ {most} |",
             "|---|---:|---|---:|---:|---:|---|",

@@ -43,7 +43,7 @@ def test_markdown() -> None:
 
 def test_the_table_has_the_verdicts() -> None:
     lines = report(waiters=[5.0], senders=[5.1]).tables()
-    assert "1 of 2 targets are met" in lines[0]
+    assert "1 of 2 cases with aioproducer meet the target" in lines[0]
     assert lines[-2].endswith("| 5.0 | 10.0 | 15.0 | met |")
     assert lines[-1].endswith("| 5.1 | 10.2 | 15.3 | **not met** |")
 
