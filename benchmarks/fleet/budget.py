@@ -199,17 +199,17 @@ class Budget:
         client, batches = self.client, 1 / LINGER
         at_once, batched = RATE * client.single, batches * client.single + RATE * client.full
         return [
-            f"Measured: {client.single:.0f} µs of CPU for a record that is a request of its own (`single`),"
+            f"Measured: {client.single:.1f} µs of CPU for a record that is a request of its own (`single`),"
             f" {client.full:.2f} µs for one in a full batch",
             f"(`stream-100`), and {client.mib:.0f} MiB for the whole process. Computed, of one core, for {RATE:,}"
             " records a second:",
             "",
             "| | CPU | all services |",
             "|---|---:|---:|",
-            f"| every record leaves at once | {RATE:,} × {client.single:.0f} µs = {at_once / 1e4:.1f} % |"
+            f"| every record leaves at once | {RATE:,} × {client.single:.1f} µs = {at_once / 1e4:.1f} % |"
             f" {at_once * SERVICES / 1e6:,.0f} cores |",
             f"| {batches:.0f} batches of {RATE * LINGER:.0f} records |"
-            f" {batches:.0f} × {client.single:.0f} µs + {RATE:,} × {client.full:.2f} µs ="
+            f" {batches:.0f} × {client.single:.1f} µs + {RATE:,} × {client.full:.2f} µs ="
             f" {batched / 1e4:.2f} % | {batched * SERVICES / 1e6:,.0f} cores |",
             "",
             f"Memory: the {client.mib:.0f} MiB, the connections above, {self.kib_a_partition:.1f} KiB for each"
@@ -231,7 +231,7 @@ class Budget:
             "| limit | where | what shows it |",
             "|---|---|---|",
             f"| CPU: an event loop has one core | {client.most / 1e6:.1f} M records/s of 100 B in full batches"
-            f" (measured), {1e6 / client.single:,.0f} requests/s (1 s ÷ {client.single:.0f} µs, computed) |"
+            f" (measured), {1e6 / round(client.single, 1):,.0f} requests/s (1 s ÷ {client.single:.1f} µs, computed) |"
             " `record-queue-time-avg` grows, the loop is late |",
             "| open files | a descriptor for each broker; the soft limit of Linux is often 1,024 | `broker_unreachable`"
             ' in the log, "Too many open files" |',

@@ -7,6 +7,7 @@ environment.py        machine, versions and build, for the head of a report
 statistics.py         spreads of rounds, ratios of two sides, quantiles of samples
 results.py            files of figures
 plot.py               plots of lines
+svg.py                the pieces of plots
 usage.py              CPU time and memory of processes
 machine_cpu.py        how busy the machine was with other things
 heartbeat.py          for how long the event loop stood still

@@ -38,10 +38,15 @@ class Verdict(NamedTuple):
     def problem(self) -> str:
         return f"{self.target}: it is {self.measured}"
 
+    @property
+    def text(self) -> str:
+        """As Markdown."""
+        return "met" if self.met else "**not met**"
+
     @staticmethod
     def table(verdicts: Sequence[Verdict]) -> list[str]:
         """As lines of Markdown."""
-        rows = [(one.target, one.measured, "met" if one.met else "**not met**") for one in verdicts]
+        rows = [(one.target, one.measured, one.text) for one in verdicts]
         return ["| target | measured | |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)]
 
 

@@ -82,7 +82,7 @@ async def one_at_a_time(producer: KafkaProducer, partitions: int, records: int) 
 
 BACKLOG = Load(
     "backlog",
-    "the same, while another broker hangs and each of its partitions, as many, has a batch waiting",
+    "one at a time, each awaited, while another broker hangs and each of its partitions, as many, has a batch waiting",
     one_at_a_time,
     share=20,
     batch_size=SMALL_BATCH,

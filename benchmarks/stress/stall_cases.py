@@ -392,7 +392,7 @@ async def zeros(loop: MeasuredLoop, size: int) -> Held:
 
 
 async def zeros_of_metadata(loop: MeasuredLoop, size: int) -> Held:
-    """The same where metadata may well be large."""
+    """So many zeros where metadata is to come, which may be large."""
     return await _answered(loop, ApiKey.METADATA, bytes(size))
 
 
@@ -433,12 +433,12 @@ async def split(loop: MeasuredLoop, size: int) -> Held:
 
 
 async def splits(loop: MeasuredLoop, size: int) -> Held:
-    """The same with a batch of 1000 records in each of many partitions, all in one request."""
+    """Batches of 1000 records that are too large for the broker, one in each of many partitions, all in one request."""
     return await _split(loop, partitions=size, records=1000)
 
 
 async def refusals(loop: MeasuredLoop, size: int) -> Held:
-    """The same with small batches, which are decompressed on the loop, and many requests."""
+    """Small batches that are too large for the broker, which are decompressed on the loop, in many requests."""
     return await _split(loop, partitions=size, records=100)
 
 
@@ -492,18 +492,18 @@ CASES = (
     Case("forgotten", "records without room whose deliveries are not awaited", 20_000, forgotten),
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
     Case("flush", "partitions with a lingering batch each, flushed", 10_000, flush),
-    Case("hurry", "the same, and a record that waits for memory", 10_000, hurry),
-    Case("close", "the same, and `close(0)`", 10_000, close),
-    Case("close-parked", "tasks that await `send` without metadata, and `close(0)`", 20_000, close_parked),
-    Case("abort", "the same in a transaction, which is aborted", 10_000, abort),
+    Case("hurry", "partitions with a lingering batch each, and a record that waits for memory", 10_000, hurry),
+    Case("close", "partitions with a lingering batch each, closed by `close(0)`", 10_000, close),
+    Case("close-parked", "tasks that await `send` without metadata, ended by `close(0)`", 20_000, close_parked),
+    Case("abort", "partitions with a lingering batch each, of a transaction that is aborted", 10_000, abort),
     Case("unusable", "partitions with a lingering batch each, of a producer that is fenced", 10_000, unusable),
     Case("first-metadata", "partitions of a topic in its first metadata", 100_000, first_metadata),
-    Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
+    Case("metadata-again", "partitions of a topic whose metadata comes again, unchanged", 100_000, metadata_again),
     Case("moved", "partitions of a topic, all with other leaders", 100_000, moved),
     Case("created-anew", "partitions of a topic that becomes another one, with one partition", 100_000, created_anew),
     Case("first-topics", "topics in their first metadata, each with a record that waits for it", 10_000, first_topics),
-    Case("topics-again", "the same topics once more, unchanged", 10_000, topics_again),
-    Case("idle-topics", "the same topics when they are forgotten (`metadata.max.idle.ms`)", 10_000, idle_topics),
+    Case("topics-again", "topics whose metadata comes again, unchanged", 10_000, topics_again),
+    Case("idle-topics", "topics that are forgotten (`metadata.max.idle.ms`)", 10_000, idle_topics),
     Case("hostile-metadata", "bytes of metadata, all empty partitions", 8 << 20, hostile_metadata),
     Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),
     Case("zeros-of-metadata", "bytes of zeros as metadata", 95_000_000, zeros_of_metadata),

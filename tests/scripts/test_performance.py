@@ -206,6 +206,22 @@ def test_each_step_of_moving_over_is_beside_aiokafka(script: ModuleType) -> None
     assert f"| {WORKS['stream-100'].title} | 2.00 (3.00) | 10.00 (9.00) |" in made
 
 
+def test_a_host_with_busy_neighbours_is_compared_with_a_calm_one(script: ModuleType) -> None:
+    def run(client: str, seconds: float, cpu: float) -> Done:
+        return Done(client, 1, Measurement(1000, seconds, cpu, 2**20, broker_cpu=cpu, stall={"p99.9": 0.002}))
+
+    def comparison(seconds: float, cpu: float) -> Report:
+        runs = [run("aioproducer", seconds, cpu), run("confluent-kafka", 4.0, 4 * cpu)]
+        return dataclasses.replace(a_report(), cases=[Case(WORKS["stream-100"], runs)])
+
+    made = script.beside_neighbours(comparison(2.0, 0.75), comparison(1.0, 0.5))
+    assert "| the client | 2 | 1.50 (1.50–1.50) |" in made
+    assert "| the broker | 2 | 1.50 (1.50–1.50) |" in made
+    target = "aioproducer ÷ confluent-kafka, records/s: ≥ 3.5"
+    row = f"| stream-100 | {target} | 4.00 (4.00–4.00), met | 2.00 (2.00–2.00), **not met** |"
+    assert [line for line in made if " met | " in line or ", met" in line] == [row]
+
+
 def test_figures_of_a_busy_machine_are_provisional(script: ModuleType) -> None:
     assert not any("Provisional" in line for line in script.environment(a_report()))
     for others in (0.5, None):
@@ -231,7 +247,7 @@ def test_sections_of_single_commands_are_made_from_their_figures(script: ModuleT
     assert "| 1,000 | 4 | 250 | 5 | 3 | yes |" in made["audit"]()
     assert "| 1 | default | aiokafka | 450 | 2 ms | 9 ms | 300 µs | 1.00 (1.00–1.00) |" in made["services"]()
     assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
-    assert "| `expiry` | 700 | partitions whose batches expire at once | 1.0 | 2.0 | 3.0 |" in made["storms"]()
+    assert "| `expiry` | 700 | partitions whose batches expire at once | 1.0 | 2.0 | 3.0 | met |" in made["storms"]()
     assert "| `from aioproducer import KafkaProducer` | 50 ms | 10.0 MiB | 400 |" in made["imports"]()
     assert "10 brokers, 1,000 of 10,000 partitions in use, 100 records a second." in made["fleet"]()[7]
 

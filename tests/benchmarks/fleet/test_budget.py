@@ -61,9 +61,9 @@ def test_tables() -> None:
     assert "| 100 | 34 kB | 33, 1 | 340 MB |" in metadata
     assert "| 100,000 | 4 MB | 33, 134 | 40 GB |" in metadata
     services = "\n".join(budget.services())
-    assert "| every record leaves at once | 1,000 × 70 µs = 7.0 % | 700 cores |" in services
-    assert "| 10 batches of 100 records | 10 × 70 µs + 1,000 × 0.50 µs = 0.12 % | 12 cores |" in services
+    assert "| every record leaves at once | 1,000 × 70.0 µs = 7.0 % | 700 cores |" in services
+    assert "| 10 batches of 100 records | 10 × 70.0 µs + 1,000 × 0.50 µs = 0.12 % | 12 cores |" in services
     assert "so the default of 32 MiB holds 13,000 of them" in services
     limits = "\n".join(budget.limits())
-    assert "2.0 M records/s of 100 B in full batches (measured), 14,286 requests/s (1 s ÷ 70 µs, computed)" in limits
+    assert "2.0 M records/s of 100 B in full batches (measured), 14,286 requests/s (1 s ÷ 70.0 µs, computed)" in limits
     assert "0.0 s at once with 10,000 partitions (simulated" in limits
