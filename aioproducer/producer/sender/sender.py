@@ -202,7 +202,9 @@ class Sender:
         self._end(failed)
 
     def fail(self, error: KafkaError) -> None:
-        """The producer is unusable from now on; its records fail in turns of the loop."""
+        """The producer is unusable from now on; its records fail in turns of the loop. The first error counts."""
+        if self.fatal is not None:
+            return  # an answer may have the same error for hundreds of batches
         self._become_unusable(error)
         self._lot.shut()
         if self._begin_to_give_up(error):
