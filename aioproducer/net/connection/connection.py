@@ -93,7 +93,8 @@ class Connection:
         self._read: bytes | memoryview | None = None
         """The large answer being read, which belongs to the oldest request."""
         self._unread: deque[bytes | memoryview] = deque()
-        """Bytes that arrived with it. The socket is not read until they are."""
+        """Answers that arrived with it, or for which one turn of the loop was not enough. The socket is not read until
+        they are."""
         self._receiving = True
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -222,7 +223,8 @@ class Connection:
         with self._guard:
             # Answers come in order, so the oldest request is the only one that can be late.
             self._timer = None
-            oldest = self.in_flight[0] if self.in_flight and self._read is None else None
+            received = self._read is not None or self._unread
+            oldest = self.in_flight[0] if self.in_flight and not received else None
             due = self._stuck_at if oldest is None else min(oldest.deadline, self._stuck_at)
             now = self._loop.time()
             if due > now:
@@ -259,12 +261,13 @@ class Connection:
 
     def buffer_updated(self, nbytes: int) -> None:
         with self._guard:
+            self._slice.begin()
             try:
                 frames = self._frames.buffer_updated(nbytes)
                 if self._frames.large is not None:
-                    self._received(self._frames.take_large())
-                for frame in frames:
-                    self._received(frame)
+                    self._received(self._frames.take_large(), first=True)
+                for place, frame in enumerate(frames):
+                    self._received(frame, first=place == 0)
             except (InvalidReceiveException, SchemaException) as error:
                 self.close(error)
 
@@ -275,11 +278,16 @@ class Connection:
             return VERSIONS_RESPONSE  # no open request expects it
         return APIS[self.in_flight[place].api_key].largest_response
 
-    def _received(self, frame: bytes | memoryview) -> None:
-        if self._read is not None:
+    def _received(self, frame: bytes | memoryview, *, first: bool) -> None:
+        if self._read is not None or self._unread:
             self._unread.append(frame)
-        elif self.error is None:
+        elif self.error is not None:
+            return
+        elif first or not self._slice.over():
             self._answer(frame)
+        else:
+            self._unread.append(frame)
+            self._go_on_later()
 
     def _answer(self, frame: bytes | memoryview) -> None:
         if not self.in_flight:
@@ -295,37 +303,46 @@ class Connection:
             )
         if len(frame) > AT_ONCE and request.begin_reading(frame):
             self._read = frame
-            self._receive(False)
-            self._loop.call_soon(self._read_on)
+            self._go_on_later()
         else:
             self._take(request, frame, request.read(frame if isinstance(frame, bytes) else bytes(frame)))
 
-    def _read_on(self) -> None:
-        """Reads a large answer for a turn, and what came after it when that is done."""
+    def _go_on_later(self) -> None:
+        self._receive(False)
+        self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Reads a large answer for a turn, and handles it and what came after it when that is done."""
         with self._guard:
-            frame = self._read
-            if frame is None:
-                return  # closed meanwhile
-            request = self.in_flight[0]
             self._slice.begin()
             try:
-                throttle = request.read_on()
-                while throttle < 0:
-                    if self._slice.over():
-                        self._loop.call_soon(self._read_on)
-                        return
-                    throttle = request.read_on()
-                self._read = None
-                self._take(request, frame, throttle)
-                self._answer_rest()
+                if self._read is not None and not self._read_on(self._read):
+                    self._go_on_later()
+                else:
+                    self._answer_rest()
             except (InvalidReceiveException, SchemaException) as error:
                 self.close(error)
 
+    def _read_on(self, frame: bytes | memoryview) -> bool:
+        """Whether the large answer has been read, and handled."""
+        request = self.in_flight[0]
+        throttle = request.read_on()
+        while throttle < 0:
+            if self._slice.over():
+                return False
+            throttle = request.read_on()
+        self._read = None
+        self._take(request, frame, throttle)
+        return True
+
     def _answer_rest(self) -> None:
-        """What came with a large answer, up to the next large one; then more may come."""
+        """Handles what came after an answer, up to the next large one, for a turn; then more may come."""
         while self._unread:
             self._answer(self._unread.popleft())
             if self._read is not None:
+                return
+            if self._unread and self._slice.over():
+                self._go_on_later()
                 return
         if self.error is not None:
             return

@@ -563,9 +563,9 @@ def large_answer(scene: Scene, correlation_id: int, brokers: int = 3000) -> byte
 
 
 async def turns(scene: Scene) -> int:
-    """How many turns of the loop pass until a large answer is read."""
+    """How many turns of the loop pass until all that was received has been read."""
     count = 0
-    while scene.connection._read is not None and count < 100_000:
+    while (scene.connection._read is not None or scene.connection._unread) and count < 100_000:
         await asyncio.sleep(0)
         count += 1
     assert not scene.crashes
@@ -599,6 +599,32 @@ async def test_others_have_turns_while_a_large_answer_is_read_and_those_behind_i
     await turns(scene)
     assert len(results) == 4
     scene.connection.close(NetworkException("the end"))
+
+
+@pytest.mark.usefixtures("shortest_turns")
+@pytest.mark.parametrize("closed", [False, True])
+async def test_others_have_turns_between_answers_in_one_piece(closed: bool) -> None:
+    scene = Scene(request_timeout=0.05)
+    results: list[Any] = []
+    for _ in range(4):
+        scene.send(results)
+    ids = scene.correlation_ids()
+    scene.receive(b"".join(scene.answer(number, str(number)) for number in ids))
+    assert len(results) == 1
+    assert not scene.transport.reading
+    scene.connection.in_flight[0].deadline = scene.connection._loop.time() - 1
+    scene.connection._check_timeout()  # its answer has arrived
+    assert len(results) == 1
+    if closed:
+        scene.connection.close(NetworkException("the end"))
+        await asyncio.sleep(0.01)
+        assert [error is None for _, error in results] == [True, False, False, False]
+    else:
+        assert await turns(scene) == 3
+        assert [response.cluster_id for response, _ in results] == [str(number) for number in ids]
+        assert scene.transport.reading
+        scene.connection.close(NetworkException("the end"))
+    assert not scene.crashes
 
 
 @pytest.mark.usefixtures("shortest_turns")
