@@ -348,7 +348,7 @@ class OnASlowLine(Draining):
 
     def __init__(self, partitions: int) -> None:
         super().__init__(partitions)
-        self.line: LineLimit = LineLimit(timeout=30.0, pause=1.0, largest=10**6)
+        self.line: LineLimit = LineLimit(timeout=30.0, pause=1.0, largest=10**6, beside=4)
         for queue in self.queues:
             queue.sequences = None
 
@@ -433,7 +433,7 @@ def test_requests_that_time_out_are_halved_until_each_batch_is_alone() -> None:
 def joining(partitions: int, **more: Any) -> Draining:
     """Batches are of 1,000 bytes, and grow to 4,000."""
     here = Draining(partitions, batch_max_size=4000, **more)
-    here.line = LineLimit(timeout=30.0, pause=1.0, largest=10**6)
+    here.line = LineLimit(timeout=30.0, pause=1.0, largest=10**6, beside=4)
     return here
 
 
