@@ -481,7 +481,7 @@ class RecordAccumulator:
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
         if self.limits.some_refused:
-            batch.trial = self.limits.try_again(queue.topic, created)
+            batch.trial = self.limits.take_trial(queue.topic, created)
         batch.ready_size = batch.limit = self.limit(queue.topic, self.batch_size, trial=batch.trial)
         if self.ratios is not None:
             batch.expected_ratio = self.ratios.expected(queue.topic)

@@ -482,7 +482,7 @@ class BatchCompleter:
             return False
         now = self._accumulator.loop.time()
         self._slice.begin()
-        while (batch := self.incomplete.first_of(what.count, what.passed_over)) is not None:
+        while (batch := self.incomplete.oldest_of_first(what.count, what.passed_over)) is not None:
             error = what.under_way if batch.in_flight else what.waiting
             if error is None:
                 what.passed_over = batch
