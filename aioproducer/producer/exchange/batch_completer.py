@@ -342,7 +342,7 @@ class BatchCompleter:
         self._cut(queue, batch, target_size(batch, self._sealer.limit_after(batch, now)), [])
 
     def cut_to_fit(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Splits the head of a line, which no broker has seen and would refuse (``RecordAccumulator.is_too_large``)."""
+        """Splits the head of a line, which a broker would refuse (``RecordAccumulator.must_be_cut``)."""
         self._cut(queue, batch, target_size(batch, self._accumulator.fitting(batch)), [])
 
     def _cut(self, queue: PartitionQueue, batch: ProducerBatch, target: int, parts: list[int]) -> None:
