@@ -360,4 +360,5 @@ class ProducerMetrics:
 
     def keeping_topics(self, topics: Collection[str]) -> Iterator[None]:
         """Forgets all topics except these, which are in use, with a pause after every few."""
+        # Not ``yield from``: to mypyc that is an await, and nothing compiled awaits (docs/internals/compiled.md).
         return chain(self._topics.keeping(topics), self.windows.keeping(topics))

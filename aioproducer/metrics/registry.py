@@ -37,7 +37,7 @@ class MetricRegistry:
         self._window = window
         self._samples = samples
         self._level = level
-        self._groups: dict[MetricGroup, None] = {}
+        self._groups: dict[tuple[str, Tags], MetricGroup] = {}
         """Those with metrics, in order."""
         self._count = 0
 
@@ -45,15 +45,17 @@ class MetricRegistry:
         return Sensor(self._window, self._samples, level <= self._level)
 
     def group(self, name: str, tags: Tags) -> MetricGroup:
-        return MetricGroup(self, name, tags)
+        """The group of this name with these tags. Only one of them may have metrics, so that none is there twice."""
+        return self._groups.get((name, tags)) or MetricGroup(self, name, tags)
 
     def changed(self, group: MetricGroup, by: int) -> None:
         """The group has so many metrics more, or fewer."""
         self._count += by
-        if group.metrics:
-            self._groups[group] = None
-        else:
-            self._groups.pop(group, None)
+        place = group.name, group.tags
+        there = self._groups.setdefault(place, group)
+        assert there is group, f"there is another group {place}"
+        if not group.metrics:
+            del self._groups[place]
 
     def __len__(self) -> int:
         return self._count
@@ -62,7 +64,7 @@ class MetricRegistry:
         return self._of(())
 
     def _of(self, without: Container[str]) -> Iterator[tuple[MetricName, Metric]]:
-        for group in list(self._groups):
+        for group in list(self._groups.values()):
             if group.name not in without:
                 yield from list(group.metrics.items())
 
@@ -81,12 +83,12 @@ class MetricGroup:
     def __init__(self, registry: MetricRegistry, group: str, tags: Tags) -> None:
         self._registry = registry
         self.name = group
-        self._tags = tags
+        self.tags = tags
         self.metrics: dict[MetricName, Metric] = {}
 
     def gauge(self, name: str, doc: str, measure: Measure, *, own: bool = False) -> None:
         """A metric whose value is read in place."""
-        full = MetricName(name, self.name, self._tags)
+        full = MetricName(name, self.name, self.tags)
         assert full not in self.metrics, f"{full} is there already"
         self.metrics[full] = Metric(doc, measure, own)
         self._registry.changed(self, 1)

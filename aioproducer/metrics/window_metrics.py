@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from aioproducer.metrics.metric_name import PARTITION_GROUP, PRODUCER_GROUP, Tags
 from aioproducer.metrics.registry import Measure, MetricGroup, MetricRegistry
 
 T = TypeVar("T")
 
-STEP = 64
+STEP: Final = 64
 """Partitions between two pauses: well below half a millisecond."""
 
 
@@ -67,9 +67,9 @@ class WindowMetrics:
 
     def forget(self, topic: str, partition: int) -> None:
         """The partition's window is the default."""
-        if _taken(self._partitions, topic, partition) is None:
+        if _pop(self._partitions, topic, partition) is None:
             return
-        group = _taken(self._shown, topic, partition)
+        group = _pop(self._shown, topic, partition)
         if group is not None:
             group.remove()
 
@@ -81,17 +81,17 @@ class WindowMetrics:
                 if number % STEP == 0:
                     yield
                 if topic not in topics:
-                    group = _taken(self._shown, topic, partition)
+                    group = _pop(self._shown, topic, partition)
                     if group is not None:
                         group.remove()
                 elif partition in self._partitions.get(topic, ()) and partition not in self._shown.get(topic, ()):
                     self._publish(topic, partition)
 
 
-def _taken(by_topic: dict[str, dict[int, T]], topic: str, partition: int) -> T | None:
-    """What the partition had, which is removed; a topic without any is removed, too."""
+def _pop(by_topic: dict[str, dict[int, T]], topic: str, partition: int) -> T | None:
+    """Removes what the partition has, and returns it. A topic without any is removed, too."""
     partitions = by_topic.get(topic, {})
-    taken = partitions.pop(partition, None)
+    popped = partitions.pop(partition, None)
     if not partitions:
         by_topic.pop(topic, None)
-    return taken
+    return popped

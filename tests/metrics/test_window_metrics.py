@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
+from tests.producer.simulations.standing_loop import make_ids
 from tests.support.exhaust import exhaust
 
 GROUP = "producer-partition-metrics"
 
 
 def make_queue(partition: int) -> PartitionQueue:
-    queue = PartitionQueue("t", partition, PartitionSequences(ProducerIds()))
+    queue = PartitionQueue("t", partition, PartitionSequences(make_ids()))
     queue.leader = 1
     return queue
 

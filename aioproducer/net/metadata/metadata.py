@@ -27,15 +27,12 @@ from aioproducer.types import PartitionInfo
 LAST_VERSION_WITHOUT_EPOCHS = 6
 FIRST_VERSION_WITH_RELIABLE_EPOCHS = 9
 
-STEP = CHUNK
-"""Partitions between two pauses: well below half a millisecond."""
-
 LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
 
 FINAL_ERRORS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
 """Errors of a topic that last; all others may pass (Kafka's ``Metadata``)."""
 
-_NONE = [None] * STEP
+_NONE = [None] * CHUNK
 
 BELIEVED_AT_LAST = 3
 """After this many answers in a row with older leader epochs the client believes them, if brokers give no topic ids.
@@ -140,7 +137,7 @@ class Metadata:
         for new topics), unless all are due: with 100,000 partitions in use an answer about all has megabytes.
         """
         for number, topic in enumerate(in_use):
-            if number % STEP == STEP - 1:
+            if number % CHUNK == CHUNK - 1:
                 yield
             self.use_topic(topic, now)
         for topic in [topic for topic, used in self._used.items() if now - used > self._max_idle]:
@@ -155,8 +152,8 @@ class Metadata:
         yield
         names = list(self._used) if of_all else [topic for topic in self._used if topic in needed]
         topics: list[MetadataRequestTopic] = []
-        for start in range(0, len(names), STEP):
-            topics += [MetadataRequestTopic(name=name) for name in names[start : start + STEP]]
+        for start in range(0, len(names), CHUNK):
+            topics += [MetadataRequestTopic(name=name) for name in names[start : start + CHUNK]]
             yield
         return MetadataRequest(topics=topics, allow_auto_topic_creation=self._creates_topics)
 
@@ -187,7 +184,8 @@ class Metadata:
     ) -> Generator[None, None, None]:
         """Applies an answer, with a pause after every few partitions; all of it takes effect at the end, at once.
 
-        ``follow(cluster)`` runs before that, in the same way.
+        ``follow(cluster)`` runs before that, in the same way. Its cluster is no snapshot yet: leaders learnt meanwhile
+        are put into it afterwards.
 
         The answer is emptied on the way: freeing 100,000 partitions in one go would take as long as reading them. What
         it replaces is left to ``letting_go``.
@@ -227,7 +225,7 @@ class Metadata:
         self._older = {name: count for name, count in self._older.items() if name in self._used}
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
         for number, (name, topic) in enumerate(old.topics.items()):
-            if number % STEP == 0:
+            if number % CHUNK == 0:
                 yield
             self._replaced.append(topic)
             if name not in topics:
@@ -240,11 +238,10 @@ class Metadata:
         fruitless = cluster == old
         yield
         yield from self._merging(nodes, topics)
-        for _ in follow(cluster):
-            yield
+        yield from follow(cluster)
         yield from self._merging(nodes, topics)
-        if self.cluster is not old:  # but has leaders learnt meanwhile
-            self._replaced += self.cluster.topics.values()
+        if self.cluster is not old:  # topics with leaders learnt meanwhile are other objects
+            self._replaced += [topic for topic in self.cluster.topics.values() if topic is not old.topics[topic.name]]
         self.cluster = cluster
         self._learnt_meanwhile = None
         self._other_topics = set()
@@ -258,7 +255,7 @@ class Metadata:
         """Puts the leaders learnt meanwhile among those of an answer, which may be older. At its end there are none
         left."""
         while self._learnt_meanwhile:
-            learnt = [self._learnt_meanwhile.popitem() for _ in range(min(STEP, len(self._learnt_meanwhile)))]
+            learnt = [self._learnt_meanwhile.popitem() for _ in range(min(CHUNK, len(self._learnt_meanwhile)))]
             answers = [(*place, epoch) for place, epoch in learnt if place[0] not in self._other_topics]
             known = {**nodes, **self._nodes_meanwhile}
             if moved := _newer(answers, topics, known):
@@ -290,7 +287,7 @@ class Metadata:
         # A list, since a dict of 100,000 grows in one step of milliseconds. Partitions are numbered without gaps, so no
         # index is beyond its end.
         answers: list[MetadataResponsePartition | None] = []
-        for _ in range(0, len(before) + len(answered.partitions), STEP):
+        for _ in range(0, len(before) + len(answered.partitions), CHUNK):
             answers += _NONE
             yield
         size = 0
@@ -300,7 +297,7 @@ class Metadata:
             size = max(size, index + 1)
             if 0 <= index < len(answers) and answers[index] is None:
                 answers[index] = partition
-            if len(answered.partitions) % STEP == 0:
+            if len(answered.partitions) % CHUNK == 0:
                 yield
         if answered.topic_id == NO_TOPIC_ID and (yield from self._believes_older(name, answers, before)):
             before = yield from _without_epochs(before)
@@ -310,14 +307,14 @@ class Metadata:
         if answered.topic_id == NO_TOPIC_ID and size < stay:
             stay, topic_id = size, NO_TOPIC_ID
         chunks: list[tuple[PartitionInfo, ...]] = []
-        for start in range(0, len(answers), STEP):
+        for start in range(0, len(answers), CHUNK):
             yield
-            of_before = before.chunks[start // STEP] if start < len(before) else ()
-            infos = self._chunk(name, answers[start : start + STEP], of_before, stay - start)
-            answers[start : start + STEP] = _NONE
+            of_before = before.chunks[start // CHUNK] if start < len(before) else ()
+            infos = self._chunk(name, answers[start : start + CHUNK], of_before, stay - start)
+            answers[start : start + CHUNK] = _NONE
             if infos:
                 chunks.append(of_before if _same(infos, of_before) else tuple(infos))
-            if len(infos) < STEP:
+            if len(infos) < CHUNK:
                 break
         if known is not None and topic_id == known.topic_id and _same(chunks, known.partitions.chunks):
             return known  # the same object, so that no caller looks for changes
@@ -353,7 +350,7 @@ class Metadata:
     ) -> Generator[None, None, bool]:
         """Whether the answer for a topic without an id is older than what is known, and is believed all the same."""
         for info in before:
-            if info.partition % STEP == 0:
+            if info.partition % CHUNK == 0:
                 yield
             answer = answers[info.partition]
             if answer is not None and 0 <= answer.leader_epoch < info.leader_epoch:

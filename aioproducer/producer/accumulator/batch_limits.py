@@ -14,10 +14,10 @@ from mypy_extensions import i64
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
 
 DOUBTED_AFTER: Final = 600.0
-"""Seconds after which a refusal is doubted, because the limit may have been raised: one batch tries it."""
+"""Seconds after which a refusal is doubted, because the limit may have been raised: a batch tries it."""
 
 TRIED_EVERY: Final = 10.0
-"""Seconds after which another batch may try it, because this one may have left small."""
+"""Seconds until another batch may try. The first may have left too small to prove anything."""
 
 
 @final
@@ -29,7 +29,6 @@ class Known:
         """The largest batch that was appended."""
         self.refused: i64 = NO_LIMIT
         """The smallest that was too large."""
-        self.refused_at: float = 0.0
         self.doubted_from: float = 0.0
         """When the next batch may try whether the limit was raised."""
 
@@ -66,7 +65,6 @@ class BatchLimits:
             known.taken = 0  # the limit was lowered
         if size < known.refused:
             known.refused = size
-        known.refused_at = now
         known.doubted_from = now + DOUBTED_AFTER
         self.some_refused = True
 
@@ -75,8 +73,8 @@ class BatchLimits:
         known = self._topics.get(topic)
         return known is not None and size >= known.refused
 
-    def try_again(self, topic: str, now: float) -> bool:
-        """Whether a new batch is to try if the limit was raised; others keep to it until its answer."""
+    def take_trial(self, topic: str, now: float) -> bool:
+        """Whether the limit is doubted. The caller's new batch tries it, and no other for TRIED_EVERY seconds."""
         known = self._topics.get(topic)
         if known is None or known.refused == NO_LIMIT or now < known.doubted_from:
             return False

@@ -50,9 +50,8 @@ class IncompleteBatches:
         self.count += 1
         self._insert(batch, queue, self._newest, self.count)
 
-    def first_of(self, count: int, behind: ProducerBatch | None = None) -> ProducerBatch | None:
-        """The oldest batch, or the oldest ``behind`` another unless that has ended, if it is one of the first ``count``
-        that there have been."""
+    def oldest_of_first(self, count: int, behind: ProducerBatch | None = None) -> ProducerBatch | None:
+        """The oldest of the first ``count`` batches. If ``behind`` has not ended, the search starts after it."""
         first = self.oldest
         if behind is not None and behind in self._entries:
             first = self._entries[behind].newer

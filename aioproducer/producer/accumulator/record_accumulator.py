@@ -389,16 +389,16 @@ class RecordAccumulator:
         limit: i64 = ratios.limit(topic, size)
         return limit if limit < self.max_request_size else self.max_request_size
 
-    def is_too_large(self, batch: ProducerBatch) -> bool:
-        """Whether a batch that no broker has seen is as large as one that was refused. One that is a little smaller may
-        show that its topic takes more than was known."""
+    def must_be_cut(self, batch: ProducerBatch) -> bool:
+        """Whether a batch of several records, which no broker has seen and which is no trial, is as large as one that
+        was refused. A smaller batch is sent: its answer may raise the known limit."""
         limits = self.limits
         if not limits.some_refused or batch.trial or batch.attempts > 0 or batch.maybe_appended or batch.maybe_before:
             return False
         return batch.count > 1 and limits.refuses(batch.result.topic, batch.expected_size() + BATCH_OVERHEAD)
 
     def fitting(self, batch: ProducerBatch) -> i64:
-        """The bytes of records, uncompressed, of the parts of a batch that :meth:`is_too_large`."""
+        """The bytes of records, uncompressed, of the parts of a batch that :meth:`must_be_cut`."""
         topic = batch.result.topic
         most = self.limits.most(topic)
         own = float(most - BATCH_OVERHEAD) * float(batch.size()) / float(max(batch.expected_size(), 1))
@@ -481,7 +481,7 @@ class RecordAccumulator:
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
         if self.limits.some_refused:
-            batch.trial = self.limits.try_again(queue.topic, created)
+            batch.trial = self.limits.take_trial(queue.topic, created)
         batch.ready_size = batch.limit = self.limit(queue.topic, self.batch_size, trial=batch.trial)
         if self.ratios is not None:
             batch.expected_ratio = self.ratios.expected(queue.topic)

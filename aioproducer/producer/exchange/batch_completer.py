@@ -93,9 +93,11 @@ class NextSteps:
 class _GivingUp:
     """Why batches are given up, and which of them are left."""
 
-    def __init__(self, waiting: KafkaError, count: int) -> None:
+    def __init__(self, waiting: KafkaError, count: int, *, aborted: bool) -> None:
         self.waiting = waiting
         """Of those that are not under way."""
+        self.aborted = aborted
+        """These are aborted, as those under way always are."""
         self.under_way: KafkaError | None = None
         """Of those that are; None if they go on."""
         self.count = count
@@ -342,7 +344,7 @@ class BatchCompleter:
         self._cut(queue, batch, target_size(batch, self._sealer.limit_after(batch, now)), [])
 
     def cut_to_fit(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Splits the head of a line, which no broker has seen and would refuse (``RecordAccumulator.is_too_large``)."""
+        """Splits the head of a line, which a broker would refuse (``RecordAccumulator.must_be_cut``)."""
         self._cut(queue, batch, target_size(batch, self._accumulator.fitting(batch)), [])
 
     def _cut(self, queue: PartitionQueue, batch: ProducerBatch, target: int, parts: list[int]) -> None:
@@ -458,21 +460,22 @@ class BatchCompleter:
         error.ledger = entries
         return error
 
-    def give_up_waiting(self, error: KafkaError) -> bool:
-        """Fails the batches that are not under way, oldest first, for one turn. Returns whether some are left for
-        ``give_up_more``: until then nothing may be drained, and no record may be added to them."""
-        _ = self._begin_to_give_up(error)
-        return self.give_up_more()
+    def give_up_waiting(self, error: KafkaError) -> None:
+        """Fails the batches that are not under way, oldest first, for one turn; ``give_up_more`` fails those that are
+        left. Until then nothing may be drained, and no record may be added to them."""
+        _ = self._begin_to_give_up(error, aborted=False)
+        _ = self.give_up_more()
 
     def give_up_all(self, error: KafkaError) -> bool:
-        """Does the same to all batches. Those that an earlier ``give_up_waiting`` has left fail with its error."""
-        self._begin_to_give_up(error).under_way = error
+        """Fails all batches, oldest first, for one turn. Returns whether some are left. Those that an earlier
+        ``give_up_waiting`` has left fail with its error."""
+        self._begin_to_give_up(error, aborted=True).under_way = error
         return self.give_up_more()
 
-    def _begin_to_give_up(self, error: KafkaError) -> _GivingUp:
-        """Starts at the oldest batch; the first error counts."""
+    def _begin_to_give_up(self, error: KafkaError, *, aborted: bool) -> _GivingUp:
+        """Starts at the oldest batch; the first call counts."""
         if self._giving_up is None:
-            self._giving_up = _GivingUp(error, self.incomplete.count)
+            self._giving_up = _GivingUp(error, self.incomplete.count, aborted=aborted)
         self._giving_up.passed_over = None
         return self._giving_up
 
@@ -482,13 +485,13 @@ class BatchCompleter:
             return False
         now = self._accumulator.loop.time()
         self._slice.begin()
-        while (batch := self.incomplete.first_of(what.count, what.passed_over)) is not None:
+        while (batch := self.incomplete.oldest_of_first(what.count, what.passed_over)) is not None:
             error = what.under_way if batch.in_flight else what.waiting
             if error is None:
                 what.passed_over = batch
                 continue
             queue = self.incomplete.queue_of(batch)
-            self._give_up(queue, batch, error, aborted=error is what.under_way)
+            self._give_up(queue, batch, error, aborted=batch.in_flight or what.aborted)
             self._again(queue, now, now)
             if self._slice.over():
                 return True

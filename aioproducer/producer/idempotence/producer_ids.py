@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 
@@ -16,7 +15,7 @@ class ProducerIdAndEpoch(NamedTuple):
 class ProducerIds:
     """The identity from the last InitProducerId; ``None`` while there is no usable one."""
 
-    def __init__(self, *, transactional: bool = False, patience: float = math.inf, known_for: float = 1.0) -> None:
+    def __init__(self, *, transactional: bool, patience: float, known_for: float) -> None:
         self.current: ProducerIdAndEpoch | None = None
         self.patience = patience
         """The age in seconds up to which a batch of old records waits for the attempts to send earlier batches."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import final
 
@@ -41,8 +40,17 @@ class Drained:
         self.batch = batch
 
 
-def _as_it_is(queue: PartitionQueue, batch: ProducerBatch) -> None:
-    """Does nothing; the default ``cut``."""
+@final
+@mypyc_attr(acyclic=True)
+class Drain:
+    """What one call of :func:`drain` has found."""
+
+    __slots__ = ("stopped", "taken")
+
+    def __init__(self, taken: list[Drained], *, stopped: bool) -> None:
+        self.taken = taken
+        self.stopped = stopped
+        """MOST_WAITING partitions have left the ready set, and others are for the next call."""
 
 
 def drain(
@@ -52,42 +60,42 @@ def drain(
     max_request_size: int,
     *,
     keep_order: bool,
-    thread_bytes: int = NO_LIMIT,
-    timeout: float = math.inf,
-    line: LineLimit | None = None,
-    cut: Callable[[PartitionQueue, ProducerBatch], object] = _as_it_is,
-) -> list[Drained]:
+    thread_bytes: int,
+    timeout: float,
+    line: LineLimit,
+    cut: Callable[[PartitionQueue, ProducerBatch], object],
+) -> Drain:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
     Partitions are taken from the front, and those with more to send move to the back, so no partition starves another.
     Partitions with nothing to send leave the ready set; the next event that makes them ready adds them again. When
-    MOST_WAITING of them have left, those behind them are for the next call (:func:`has_stopped`). An open
-    batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. When MOST_CLOSED are
-    closed, nothing behind them is taken. Smaller ones are compressed when the request is made; at most twice as many
+    MOST_WAITING of them have left, those behind them are for the next call. An open batch of
+    ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. When MOST_CLOSED are closed,
+    nothing behind them is taken. Smaller ones are compressed when the request is made; at most twice as many
     bytes of these go into it. A batch older than ``timeout`` stays: it is about to expire. A batch larger than the
     ``line`` has carried in time goes alone, after all others, and not before ``line.large_at``. Batches behind the head
     are joined to it (``RecordAccumulator.join``), unless they have no sequences: if the broker refused the whole, its
     parts would go behind later batches. One that is larger than batch.size goes with others only as far as the line has
     carried so much, or on average they have grown only LITTLE_GROWN times as large.
 
-    ``cut(queue, head)`` is called for a closed head that is too large for its topic, as is known by now: smaller ones
-    replace it, at once or while it waits like one that a thread compresses.
+    ``cut(queue, head)`` is called if the topic would refuse the closed head. Smaller batches replace it, perhaps only
+    after a thread has worked on it.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
     size = 0
     limit: i64 = max_request_size
     most: i64 = NO_LIMIT
-    if line is not None and line.most < NO_LIMIT:
+    if line.most < NO_LIMIT:
         limit = min(limit, line.most)
         if not line.large_is_due(now):
             most = line.most
-    carried = line.grown if line is not None and 0 < line.grown < limit else limit
+    carried = line.grown if 0 < line.grown < limit else limit
     to_compress = closed = waited = 0
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
         waiting = why_waiting(queue, now, keep_order=keep_order)
-        if waiting is None and not queue.batches and _closes(queue.open, accumulator, thread_bytes):
+        if waiting is None and not queue.batches and _must_close(queue.open, accumulator, thread_bytes):
             if closed == MOST_CLOSED:
                 _put_back(queue, ready)
                 break
@@ -97,7 +105,7 @@ def drain(
         if waiting is None and queue.batches:
             if len(queue.batches) > 1 and queue.sequences is not None:
                 accumulator.join(queue)
-            if accumulator.is_too_large(queue.batches[0]):
+            if accumulator.must_be_cut(queue.batches[0]):
                 cut(queue, queue.batches[0])
                 waiting = why_waiting(queue, now, keep_order=keep_order)
         if waiting is not None:
@@ -134,19 +142,14 @@ def drain(
     if waited == MOST_WAITING:
         for queue in large:  # smaller ones may be behind
             ready[queue] = None
-    elif line is not None and line.most < NO_LIMIT:
+    elif line.most < NO_LIMIT:
         _take_large(large, drained, ready, accumulator, now, line)
-    return drained
+    return Drain(drained, stopped=waited == MOST_WAITING and len(ready) > 0)
 
 
-def _closes(batch: ProducerBatch | None, accumulator: RecordAccumulator, thread_bytes: int) -> bool:
-    """Whether an open batch that may leave is closed, and waits to be compressed or cut."""
-    return batch is not None and (batch.size() >= thread_bytes or accumulator.is_too_large(batch))
-
-
-def has_stopped(before: int, ready: ReadyQueues) -> bool:
-    """Whether :func:`drain` may have left partitions for the next call; ``before`` is how many it got."""
-    return len(ready) > 0 and before - len(ready) >= MOST_WAITING
+def _must_close(batch: ProducerBatch | None, accumulator: RecordAccumulator, thread_bytes: int) -> bool:
+    """Whether an open batch that may leave has to be closed first, to wait until it is compressed or cut."""
+    return batch is not None and (batch.size() >= thread_bytes or accumulator.must_be_cut(batch))
 
 
 def _take_large(

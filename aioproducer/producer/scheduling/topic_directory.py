@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Final
 
 from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
@@ -16,7 +17,7 @@ from aioproducer.producer.scheduling.wait_history import note_leader
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.types import PartitionInfo
 
-STEP = 64
+STEP: Final = 64
 """Partitions between two pauses: well below half a millisecond."""
 
 
@@ -49,8 +50,7 @@ class TopicDirectory:
         self._arrived = arrived
         self._followed: dict[str, TopicMetadata] = {}
         self._gone: dict[str, list[PartitionQueue]] = {}
-        """By topic, the partitions that it had when it was larger, the highest first: the next one to come back is the
-        last."""
+        """By topic, the partitions that it had when it was larger, in order: the first returns first."""
         self._moved_meanwhile: set[PartitionQueue] = set()
         """Partitions that got a newer leader while a cluster is being followed."""
 
@@ -103,7 +103,7 @@ class TopicDirectory:
             new.append(self._queue(queues.name, number))
             self._lead(new[-1], topic.partitions[number], now)
         if new:
-            del self._gone.get(queues.name, [])[-len(new) :]
+            self._set_gone(queues.name, self._gone.get(queues.name, [])[len(new) :])
             queues.queues += new
             queues.partitioner.follow(queues.queues)
 
@@ -111,12 +111,18 @@ class TopicDirectory:
         """The sequences of a partition that was gone, perhaps only from the metadata of a lagging broker: they
         continue, as a fresh start under the same id would look like batches that are in the log."""
         gone = self._gone.get(topic, ())
-        place = len(self.topics[topic].queues) - 1 - partition
-        if len(gone) + place >= 0:
+        place = partition - len(self.topics[topic].queues)
+        if place < len(gone):
             queue = gone[place]
             queue.busy = False  # the partitioner has forgotten it
             return queue
         return PartitionQueue(topic, partition, None if self._ids is None else PartitionSequences(self._ids))
+
+    def _set_gone(self, topic: str, gone: list[PartitionQueue]) -> None:
+        if gone:
+            self._gone[topic] = gone
+        else:
+            self._gone.pop(topic, None)
 
     def leaders_moved(self, moved: Iterable[PartitionInfo], now: float) -> None:
         """Applies only new leaders of known partitions; the cost of each does not depend on the cluster's size."""
@@ -147,17 +153,14 @@ class TopicDirectory:
             self._moved_meanwhile.discard(queue)
             if queue.leader != NO_LEADER or queue.leader_epoch >= 0:
                 self._move(queue, NO_LEADER, -1, now)
-        before = self._gone.get(queues.name, [])
-        gone = list(before)
-        for number, queue in enumerate(chain(before, reversed(queues.queues))):
+        gone = self._gone.get(queues.name, [])
+        for number, queue in enumerate(chain(queues.queues, gone)):
             if number % STEP == STEP - 1:
                 yield
             if queue.sequences is not None:
                 queue.sequences.log_is_new(proven=proven)
                 queue.put_in_order()
-            if partitions <= queue.partition < len(queues.queues):
-                gone.append(queue)
-        self._gone[queues.name] = gone
+        self._set_gone(queues.name, queues.queues[partitions:] + gone)
         queues.queues = queues.queues[:partitions]
         queues.partitioner.follow(queues.queues)
 

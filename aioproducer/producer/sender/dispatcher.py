@@ -14,7 +14,7 @@ from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.parking.parking_lot import ParkingLot
-from aioproducer.producer.scheduling.drain import drain, has_stopped
+from aioproducer.producer.scheduling.drain import drain
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadyQueues
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.wait_history import READY
@@ -81,7 +81,6 @@ class Dispatcher:
             if opens_at > now and not _all_are_awaited(ready):
                 self._alarm.ring_at(opens_at)
                 break
-            before = len(ready)
             drained = drain(
                 ready,
                 self._accumulator,
@@ -93,13 +92,13 @@ class Dispatcher:
                 line=line.limit,
                 cut=self._cut,
             )
-            if not drained:
-                if has_stopped(before, ready):
+            if not drained.taken:
+                if drained.stopped:
                     self._alarm.ring()
                 elif line.limit.large_at > now:
                     self._alarm.ring_at(line.limit.large_at)
                 break
-            self._exchange.send(link, drained, now)
+            self._exchange.send(link, drained.taken, now)
             if self._lot.memory.records:
                 self._alarm.ring()  # a closed batch takes less than it was charged
             if self.sending.over():  # other tasks have a turn first

@@ -141,7 +141,7 @@ class Sender:
         parked = [record.result for record in self._lot.records()]
         schedule.flush_begun()
         try:
-            while (batch := incomplete.first_of(opened)) is not None:
+            while (batch := incomplete.oldest_of_first(opened)) is not None:
                 if batch.result.done():
                     await asyncio.sleep(0)  # a bug has interrupted its end, and the Sender will fail it
                 await all_ended([batch.result])

@@ -25,7 +25,7 @@ class SenderCalls(Protocol):
         """Ends every record that has not ended, with ``error`` and its known outcome."""
 
     async def abort_in_turns(self, error: KafkaError) -> None:
-        """The same in turns of the loop; if the caller is cancelled meanwhile, the rest at once."""
+        """Does what :meth:`abort` does in turns of the loop; if the caller is cancelled meanwhile, the rest at once."""
 
     async def stop(self, grace: float) -> None:
         """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""

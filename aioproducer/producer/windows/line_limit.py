@@ -3,9 +3,8 @@
 A request that cannot cross the line within request.timeout.ms is never answered, however often it is sent, and its
 batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
 half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again, and each at least
-twofold while twice as much would not take longer than half of the time that is left for the size. The way and the
-broker take the rest for a request of any size: as long as the smallest request, or the first answer of the connection,
-took.
+twofold while twice as much would not take longer than half of the time that is left for the size. Any request,
+however small, takes a fixed time. The smallest request so far, or the connection's first answer, shows it.
 
 A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
 for those ahead of it (``timely_window``). If requests as large were answered early before, the broker was away, and its
@@ -13,8 +12,8 @@ line is not slow: such a time-out limits nothing. After each one only requests S
 there is an early answer again.
 
 Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
-beyond what the line has shown to carry in time, by the same rule with BESIDE more of them under way, and none before
-it has carried anything.
+beyond what the line has shown to carry in time, by the same rule with as many of them under way as may be
+(max.in.flight.requests.per.connection), and none before it has carried anything.
 """
 
 from __future__ import annotations
@@ -30,9 +29,6 @@ SPARE: Final = 8
 """The safety factor on the capacity that an answer suggests: five requests are under way by default, and the line may
 have other traffic later."""
 
-BESIDE: Final = 4.0
-"""As many requests as large may be under way with one: five are by default."""
-
 LONGER: Final = 1.5
 """A request takes longer than the one before it, for its size, if it takes this many times as long."""
 
@@ -41,8 +37,9 @@ LONGER: Final = 1.5
 class LineLimit:
     """The limit of one node. Sizes are in bytes, times in seconds of the loop's clock."""
 
-    def __init__(self, timeout: float, pause: float, largest: int) -> None:
-        """``timeout``: request.timeout.ms; ``pause``: the longest back-off of a retry; ``largest``: request."""
+    def __init__(self, timeout: float, pause: float, largest: int, beside: int) -> None:
+        """``timeout``: request.timeout.ms; ``pause``: the longest back-off of a retry; ``largest``: request;
+        ``beside``: how many others may be under way with one."""
         self.most: i64 = NO_LIMIT
         """The most bytes of batches in one request, unless it has only one."""
         self.grown: i64 = 0
@@ -53,6 +50,7 @@ class LineLimit:
         self._timeout = timeout
         self._pause = pause
         self._largest = largest
+        self._beside = float(beside)
         self._deferred_at: float = math.inf
         self._unanswered: i64 = 0
         self._carried: i64 = 0
@@ -115,7 +113,7 @@ class LineLimit:
             self._least_took = took
         if took <= (self._timeout + way) / 2:
             self._carried = max(self._carried, size)
-        grown = max(carried, self._larger(size, took, BESIDE))
+        grown = max(carried, self._larger(size, took, self._beside))
         slow = grown < float(size) or 2 * size >= self.grown  # otherwise it was only small
         if slow or grown > float(self.grown):
             self.grown = i64(int(grown))
@@ -126,8 +124,8 @@ class LineLimit:
             self.most = max(self.most, i64(int(largest)))
 
     def _larger(self, size: i64, took: float, beside: float) -> float:
-        """The size, up to twofold, with which a request, and so many as large beside it, would still be answered early;
-        0 if no larger one would."""
+        """The largest size, at most twice ``size``, at which this request and ``beside`` others of that size would be
+        answered early; 0 if no larger one would."""
         fixed, more = self._way, size
         if size > self._least:
             fixed, more = min(self._least_took, took), size - self._least

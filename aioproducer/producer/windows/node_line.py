@@ -46,7 +46,7 @@ class NodeLines:
             config = self._config
             most, timeout = config.max_in_flight_requests_per_connection, config.request_timeout_ms / 1000
             line = self._lines[node] = NodeLine(
-                LineLimit(timeout, config.retry_backoff_max_ms / 1000, config.max_request_size),
+                LineLimit(timeout, config.retry_backoff_max_ms / 1000, config.max_request_size, most - 1),
                 LineWindow(most, config.batch_size),
                 TimelyWindow(most, timeout),
             )

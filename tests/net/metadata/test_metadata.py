@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.net.addresses import Address
-from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node
-from aioproducer.net.metadata.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, STEP, Metadata
+from aioproducer.net.metadata.cluster import CHUNK, NO_TOPIC_ID, Cluster, Node
+from aioproducer.net.metadata.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, Metadata
 from aioproducer.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -462,7 +462,7 @@ def test_nothing_of_an_answer_is_in_force_before_its_end() -> None:
         count += 1
         assert metadata.cluster is before
         assert metadata.version == 1
-    assert count >= 1000 // STEP
+    assert count >= 1000 // CHUNK
     assert metadata.version == 2
     assert leaders(metadata) == [2] * 1000
     assert not answer.topics, "it is let go of on the way"
@@ -495,7 +495,7 @@ def test_a_topic_added_meanwhile_is_requested() -> None:
 @pytest.mark.parametrize(("topic_id", "passes"), [(ID, 2), (NO_TOPIC_ID, 3)])
 def test_every_pass_over_the_partitions_pauses(topic_id: UUID, passes: int) -> None:
     def answer() -> MetadataResponse:
-        return response(topic("t", *[partition(index, epoch=5) for index in range(10 * STEP)], topic_id=topic_id))
+        return response(topic("t", *[partition(index, epoch=5) for index in range(10 * CHUNK)], topic_id=topic_id))
 
     metadata = known()
     metadata.use_topic("t", 0)
@@ -519,7 +519,7 @@ def test_an_answer_is_in_force_when_it_has_been_followed() -> None:
 
 def test_a_request_for_many_topics_is_made_in_steps() -> None:
     metadata = make()
-    names = [f"t{number}" for number in range(10 * STEP)]
+    names = [f"t{number}" for number in range(10 * CHUNK)]
     assert len(list(metadata.requesting(0, names))) == 2 + 2 * 10
     assert asked(metadata, 0) == names
 
@@ -535,7 +535,7 @@ def test_topics_in_use_are_kept_and_those_without_metadata_are_needed() -> None:
 @pytest.mark.parametrize("steps_before", range(4))
 def test_a_topic_used_while_a_request_is_made_is_in_this_or_the_next(steps_before: int) -> None:
     metadata = known(topic("t", partition(0)))
-    steps = metadata.requesting(1, [f"u{number}" for number in range(2 * STEP)])
+    steps = metadata.requesting(1, [f"u{number}" for number in range(2 * CHUNK)])
     for _ in range(2 + steps_before):  # the first two are for the topics in use
         next(steps)
     metadata.use_topic("new", 1)
@@ -560,7 +560,7 @@ def begun(partitions: int, **times: Any) -> tuple[Metadata, Generator[None, None
 
 
 def test_leaders_learnt_meanwhile_are_merged_in_small_steps_and_the_newest_counts() -> None:
-    many = 10 * STEP
+    many = 10 * CHUNK
     metadata, steps = begun(many)
     for epoch in (5, 6, 4):
         for number in range(many):
@@ -569,7 +569,7 @@ def test_leaders_learnt_meanwhile_are_merged_in_small_steps_and_the_newest_count
     assert len(metadata._learnt_meanwhile) == 2 * many, "by leader, since an address may be unknown as yet"
     left = len(metadata._learnt_meanwhile)
     for _ in steps:
-        assert left - len(metadata._learnt_meanwhile) <= STEP
+        assert left - len(metadata._learnt_meanwhile) <= CHUNK
         left = len(metadata._learnt_meanwhile)
     infos = metadata.cluster.topics["t"].partitions
     assert {(info.leader, info.leader_epoch) for info in infos} == {(1, 6)}
@@ -629,21 +629,33 @@ def test_leaders_of_a_topic_that_another_replaces_do_not_count(smaller: bool) ->
 
 
 def test_a_leader_that_moves_leaves_most_partitions_where_they_are() -> None:
-    metadata = known(topic("t", *(partition(number) for number in range(10 * STEP))))
+    metadata = known(topic("t", *(partition(number) for number in range(10 * CHUNK))))
     before = metadata.cluster.topics["t"].partitions.chunks
-    metadata.learn_leaders([("t", 3 * STEP + 1, 2, 5), ("t", 3 * STEP + 2, 2, 5)], [])
+    metadata.learn_leaders([("t", 3 * CHUNK + 1, 2, 5), ("t", 3 * CHUNK + 2, 2, 5)], [])
     after = metadata.cluster.topics["t"].partitions.chunks
     assert [number for number in range(10) if before[number] is not after[number]] == [3]
-    update(metadata, response(topic("t", *(partition(n, 1 + n // (9 * STEP)) for n in range(10 * STEP)))), 1)
+    update(metadata, response(topic("t", *(partition(n, 1 + n // (9 * CHUNK)) for n in range(10 * CHUNK)))), 1)
     last = metadata.cluster.topics["t"].partitions.chunks
     assert [number for number in range(10) if last[number] is not after[number]] == [9]
 
 
 def test_what_is_replaced_is_let_go_of_in_small_steps() -> None:
-    same = topic("u", *(partition(number) for number in range(10 * STEP)), topic_id=UUID(int=8))
-    metadata = known(topic("t", *(partition(number) for number in range(10 * STEP))), same)
-    moved = [partition(number, 2, 1) for number in range(10 * STEP)]
+    same = topic("u", *(partition(number) for number in range(10 * CHUNK)), topic_id=UUID(int=8))
+    metadata = known(topic("t", *(partition(number) for number in range(10 * CHUNK))), same)
+    moved = [partition(number, 2, 1) for number in range(10 * CHUNK)]
     update(metadata, response(topic("t", *moved)), 1)
     assert len(list(metadata.letting_go())) == 2 + 10, "a step for each topic, and for the chunks of the changed one"
     assert list(metadata.letting_go()) == []
-    assert leaders(metadata) == [2] * 10 * STEP
+    assert leaders(metadata) == [2] * 10 * CHUNK
+
+
+def test_a_topic_is_let_go_of_once_although_leaders_were_learnt_meanwhile() -> None:
+    topics = [topic(name, *(partition(number) for number in range(10 * CHUNK))) for name in ("t", "u")]
+    metadata = known(*topics)
+    moved = [partition(number, 2, 1) for number in range(10 * CHUNK)]
+    steps = metadata.updating(response(topic("t", *moved)), 1)
+    next(steps)
+    metadata.learn_leaders([("t", 0, 2, 5)], [])
+    exhaust(steps)
+    assert len(list(metadata.letting_go())) == 2 + 10 + 1 + 10, "t before and after that, and u, which stays"
+    assert leaders(metadata) == [2] * 10 * CHUNK

@@ -42,22 +42,22 @@ def test_a_limit_that_was_raised_is_noticed() -> None:
 
 def test_a_refusal_is_doubted_after_a_time_by_one_batch_and_what_was_taken_is_not() -> None:
     limits = BatchLimits()
-    assert not limits.try_again("t", 0.0)
+    assert not limits.take_trial("t", 0.0)
     limits.refused("t", 1000, 1.0)
     limits.taken("t", 800)
-    assert not limits.try_again("t", DOUBTED_AFTER)
+    assert not limits.take_trial("t", DOUBTED_AFTER)
     now = 1.0 + DOUBTED_AFTER
-    assert limits.try_again("t", now)
+    assert limits.take_trial("t", now)
     assert (limits.most("t", trial=True), limits.most("t")) == (2000, 800)
-    assert not limits.try_again("t", now)
-    assert limits.try_again("t", now + TRIED_EVERY)  # there was no answer
+    assert not limits.take_trial("t", now)
+    assert limits.take_trial("t", now + TRIED_EVERY)  # there was no answer
     limits.refused("t", 1500, now + TRIED_EVERY)
     assert limits.most("t") == 800
-    assert not limits.try_again("t", now + DOUBTED_AFTER)
-    assert limits.try_again("t", now + TRIED_EVERY + DOUBTED_AFTER)
+    assert not limits.take_trial("t", now + DOUBTED_AFTER)
+    assert limits.take_trial("t", now + TRIED_EVERY + DOUBTED_AFTER)
     limits.taken("t", 1500)
     assert limits.most("t") == NO_LIMIT
-    assert not limits.try_again("t", now + 3 * DOUBTED_AFTER)
+    assert not limits.take_trial("t", now + 3 * DOUBTED_AFTER)
 
 
 def test_a_batch_as_large_as_a_refused_one_would_be_refused() -> None:

@@ -87,8 +87,8 @@ class IncompleteMachine(RuleBasedStateMachine):
         for count in (0, self.added // 2, self.added):
             for place, behind in enumerate([None, *list(self.batches)]):
                 left = [batch for batch, _ in self.expected[place:] if self.numbers[batch] <= count]
-                assert self.batches.first_of(count, behind) is (left[0] if left else None)
-            assert self.batches.first_of(count, self.gone[-1]) is self.batches.first_of(count)
+                assert self.batches.oldest_of_first(count, behind) is (left[0] if left else None)
+            assert self.batches.oldest_of_first(count, self.gone[-1]) is self.batches.oldest_of_first(count)
         assert self.batches.queues() == list(dict.fromkeys(queue for _, queue in self.expected))
 
 

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
-from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from tests.producer.simulations.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch, make_ids
 
 
 def drained(order: int, sequence: int = -1) -> ProducerBatch:
@@ -20,7 +19,7 @@ def drained(order: int, sequence: int = -1) -> ProducerBatch:
 
 
 def test_is_empty_at_first() -> None:
-    sequences = PartitionSequences(ProducerIds())
+    sequences = PartitionSequences(make_ids())
     queue = PartitionQueue("t", 3, sequences)
     assert (queue.topic, queue.partition, queue.sequences) == ("t", 3, sequences)
     assert (queue.open, list(queue.batches), queue.leader, queue.leader_epoch) == (None, [], -1, -1)

@@ -532,7 +532,7 @@ def test_one_batch_tries_whether_the_limit_was_raised(batch_max_size: int) -> No
     assert larger - 100 < closed[0].pop(0) <= larger
     assert max(map(max, closed)) <= 500
     assert trial.trial
-    assert not here.accumulator.is_too_large(trial)
+    assert not here.accumulator.must_be_cut(trial)
 
 
 def test_a_compressed_batch_grows_by_its_compressed_size() -> None:

@@ -687,12 +687,10 @@ def test_somebody_else_has_a_turn_while_many_batches_are_given_up() -> None:
     here.drain()
     batches = [here.add_batch() for _ in range(3)]
     here.loop.tick = TIME_SLICE  # each look at the clock
-    left = here.completer.give_up_waiting(KafkaError("given up"))
+    here.completer.give_up_waiting(KafkaError("given up"))
     for given_up in (1, 2, 3):
-        assert left
         assert [batch.result.done() for batch in batches] == [number < given_up for number in range(3)]
-        left = here.completer.give_up_more()
-    assert not left
+        assert here.completer.give_up_more() == (given_up < 3)
     assert not here.queue.batches
     assert not under_way.result.done()
     later = here.add_batch()
@@ -710,7 +708,7 @@ def test_what_is_under_way_may_end_while_others_are_given_up(answered: bool) -> 
     here.drain()
     batches = [here.add_batch() for _ in range(3)]
     here.loop.tick = TIME_SLICE
-    assert here.completer.give_up_waiting(KafkaError("given up"))
+    here.completer.give_up_waiting(KafkaError("given up"))
     if answered:
         here.process()
         here.receive()
@@ -730,8 +728,8 @@ def test_everything_is_given_up_after_what_was_given_up_before() -> None:
     here.add_batch()
     here.add_batch()
     here.loop.tick = TIME_SLICE
-    assert here.completer.give_up_waiting(KafkaError("the transaction is aborted"))
-    assert here.completer.give_up_waiting(KafkaError("another reason"))
+    here.completer.give_up_waiting(KafkaError("the transaction is aborted"))
+    here.completer.give_up_waiting(KafkaError("another reason"))
     assert here.completer.give_up_all(KafkaError("closed"))
     while here.completer.give_up_more():
         pass

@@ -6,9 +6,9 @@ from aioproducer.errors import error_class
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.exchange.completion import APPENDED, MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from tests.producer.simulations.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch, make_ids
 
 RETRIED = {
     # What Kafka's brokers answer to a Produce request and another attempt may mend.
@@ -52,7 +52,7 @@ class Case:
     """A batch under way as number ``place`` of those unresolved, and what is decided about it."""
 
     def __init__(self, *, place: int = 0, idempotent: bool = True, attempts: int = 1, maybe_appended: bool = False):
-        ids = ProducerIds()
+        ids = make_ids()
         ids.current = ProducerIdAndEpoch(1, 0)
         self.sequences = PartitionSequences(ids) if idempotent else None
         self.batch: ProducerBatch

@@ -13,12 +13,12 @@ from aioproducer.producer.idempotence.sequences import (
     PartitionSequences,
 )
 from aioproducer.records.batch_layout import increment_sequence
-from tests.producer.simulations.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch, make_ids
 from tests.support.splitting import split
 
 
 def ids_of(producer_id: int = 7, epoch: int = 0) -> ProducerIds:
-    ids = ProducerIds()
+    ids = make_ids()
     ids.current = ProducerIdAndEpoch(producer_id, epoch)
     return ids
 
@@ -80,7 +80,7 @@ def test_sequences_follow_each_other_by_the_number_of_records(counts: list[int],
 
 
 def test_without_a_producer_id_nothing_goes() -> None:
-    assert not PartitionSequences(ProducerIds()).may_drain_new()
+    assert not PartitionSequences(make_ids()).may_drain_new()
 
 
 @pytest.mark.parametrize("window", [1, 2, 5, 20])
@@ -209,13 +209,13 @@ def test_after_a_pause_one_batch_goes_alone() -> None:
     """Its broker may have forgotten the producer (``producer.id.expiration.ms``)."""
     sequences = known(ids_of())
     batch = make_batch(Loop(), records=1)
-    sequences.stamp(batch, ProducerIds().known_for + 0.001, 0)
+    sequences.stamp(batch, make_ids().known_for + 0.001, 0)
     assert not sequences.may_drain_new()
     batch.sent_at = 2.0
     sequences.resolve(batch)
     for _ in range(2):
         assert sequences.may_drain_new()
-        sequences.stamp(make_batch(Loop(), records=1), 2.0 + ProducerIds().known_for, 0)
+        sequences.stamp(make_batch(Loop(), records=1), 2.0 + make_ids().known_for, 0)
     assert sequences.may_drain_new()
 
 
@@ -230,7 +230,7 @@ def of_age(age_ms: int) -> ProducerBatch:
 
 def test_a_batch_of_old_records_waits_for_attempts_that_may_still_arrive() -> None:
     """Once the broker has forgotten the producer, it would append them again."""
-    ids = ProducerIds(patience=60.0)
+    ids = make_ids(patience=60.0)
     ids.given(ProducerIdAndEpoch(7, 0))
     sequences = known(ids)
     first, old = of_age(0), of_age(REMEMBERED_MS + 1).max_timestamp

@@ -11,20 +11,12 @@ from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from aioproducer.producer.scheduling.drain import (
-    MOST_BATCHES,
-    MOST_CLOSED,
-    MOST_WAITING,
-    Drained,
-    drain,
-    has_stopped,
-)
+from aioproducer.producer.scheduling.drain import MOST_BATCHES, MOST_CLOSED, MOST_WAITING, Drained, drain
 from aioproducer.producer.scheduling.readiness import ReadyQueues
-from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
-from tests.producer.simulations.standing_loop import Accumulation, sequences_of
+from tests.producer.simulations.standing_loop import Accumulation, make_ids, make_line, sequences_of
 
 
 class Draining(Accumulation):
@@ -32,11 +24,12 @@ class Draining(Accumulation):
 
     def __init__(self, partitions: int, **more: Any) -> None:
         super().__init__(memory=10**7, max_request_size=10**6, **more)
-        self.ids = ProducerIds()
+        self.ids = make_ids()
         self.ids.current = ProducerIdAndEpoch(1, 0)
         self.queues = self.add_topic("t", partitions, sequences=lambda: PartitionSequences(self.ids))
         self.ready: ReadyQueues = OrderedDict()
-        self.line: LineLimit | None = None
+        self.line = make_line()
+        self.stopped = False
 
     def fill(self, partition: int, batches: int = 1, size: int = 900) -> None:
         for _ in range(batches):
@@ -59,7 +52,8 @@ class Draining(Accumulation):
         timeout: float = math.inf,
         cut: Callable[[PartitionQueue, ProducerBatch], object] = lambda queue, batch: None,
     ) -> list[Drained]:
-        return drain(
+        """What the call has taken; ``stopped`` is whether it has left partitions for the next one."""
+        found = drain(
             self.ready,
             self.accumulator,
             now,
@@ -70,6 +64,8 @@ class Draining(Accumulation):
             line=self.line,
             cut=cut,
         )
+        self.stopped = found.stopped
+        return found.taken
 
     def consistent(self) -> bool:
         return all(queue.ready == (queue in self.ready) for queue in self.queues)
@@ -107,13 +103,11 @@ def test_many_with_nothing_to_send_are_looked_at_in_several_calls() -> None:
     for partition in range(MOST_WAITING + 1):
         here.make_ready(partition)
     here.fill(MOST_WAITING + 1)
-    before = len(here.ready)
     assert here.drain() == []
-    assert has_stopped(before, here.ready)
-    before = len(here.ready)
-    assert before == 2
+    assert here.stopped
+    assert len(here.ready) == 2
     assert partitions(here.drain()) == [MOST_WAITING + 1]
-    assert not has_stopped(before, here.ready)
+    assert not here.stopped
     assert here.consistent()
 
 
@@ -348,7 +342,6 @@ class OnASlowLine(Draining):
 
     def __init__(self, partitions: int) -> None:
         super().__init__(partitions)
-        self.line: LineLimit = LineLimit(timeout=30.0, pause=1.0, largest=10**6)
         for queue in self.queues:
             queue.sequences = None
 
@@ -432,9 +425,7 @@ def test_requests_that_time_out_are_halved_until_each_batch_is_alone() -> None:
 
 def joining(partitions: int, **more: Any) -> Draining:
     """Batches are of 1,000 bytes, and grow to 4,000."""
-    here = Draining(partitions, batch_max_size=4000, **more)
-    here.line = LineLimit(timeout=30.0, pause=1.0, largest=10**6)
-    return here
+    return Draining(partitions, batch_max_size=4000, **more)
 
 
 def test_batches_that_wait_are_joined_once_the_line_is_known() -> None:
@@ -489,7 +480,6 @@ def test_what_is_joined_is_not_so_large_that_a_thread_has_to_compress_it() -> No
 )
 def test_large_batches_go_together_as_far_as_the_line_has_carried_so_much(grown: int, taken: list[int]) -> None:
     here = joining(5)
-    assert here.line is not None
     here.line.grown = grown
     for partition in range(5):
         here.fill(partition, size=3000)
@@ -499,7 +489,6 @@ def test_large_batches_go_together_as_far_as_the_line_has_carried_so_much(grown:
 
 def test_small_batches_go_together_whatever_the_line_has_carried() -> None:
     here = joining(5)
-    assert here.line is not None
     here.line.grown = 100
     for partition in range(5):
         here.fill(partition, size=500)
@@ -536,7 +525,7 @@ def test_what_was_sent_before_is_not_cut() -> None:
     here.make_ready(0)
     here.accumulator.limits.refused("t", 900, 0.0)
     (head,) = here.queues[0].batches
-    assert here.accumulator.is_too_large(head)
+    assert here.accumulator.must_be_cut(head)
     head.attempts = 1
-    assert not here.accumulator.is_too_large(head)
+    assert not here.accumulator.must_be_cut(head)
     assert [one.batch for one in here.drain(cut=lambda queue, batch: pytest.fail("it is cut"))] == [head]

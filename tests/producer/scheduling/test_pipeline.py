@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.pipeline import PATIENCE, SHORTEST, SOON, Line, Pipeline
 from benchmarks.pipelining import pipeline_run
 from benchmarks.pipelining.pipeline_run import AUTO, PACED
-from tests.producer.simulations.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch, make_ids
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster
 
@@ -26,7 +26,7 @@ class Scene:
         self, *, round_trip: float = 0.15, max_in_flight: int = 50, window: int = 5, linger: float = LINGER
     ) -> None:
         self.pipeline = Pipeline(linger, max_in_flight, BATCH_SIZE)
-        ids = ProducerIds()
+        ids = make_ids()
         ids.current = ProducerIdAndEpoch(7, 0)
         self.sequences = PartitionSequences(ids, window)
         self.queue = PartitionQueue("t", 0, self.sequences)

@@ -7,10 +7,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.diagnosis.reason import Reason
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet, why_waiting
-from tests.producer.simulations.standing_loop import Loop, make_batch
+from tests.producer.simulations.standing_loop import Loop, make_batch, make_ids
 
 
 def queue_with(batch: ProducerBatch | None = None, *, sequences: PartitionSequences | None = None) -> PartitionQueue:
@@ -63,7 +63,7 @@ def test_with_one_request_at_a_time_what_is_under_way_comes_first() -> None:
 
 
 def test_a_new_batch_needs_a_place_in_the_window_and_a_retry_has_one() -> None:
-    ids = ProducerIds()
+    ids = make_ids()
     sequences = PartitionSequences(ids)
     new = make_batch(Loop(), records=1)
     queue = queue_with(new, sequences=sequences)
@@ -87,7 +87,7 @@ def test_a_new_batch_needs_a_place_in_the_window_and_a_retry_has_one() -> None:
 
 
 def test_after_a_gap_new_batches_and_those_that_lost_their_sequence_wait_for_the_rest() -> None:
-    ids = ProducerIds()
+    ids = make_ids()
     ids.current = ProducerIdAndEpoch(1, 0)
     sequences = PartitionSequences(ids)
     first, second, third = (make_batch(Loop(), records=1) for _ in range(3))

@@ -11,12 +11,12 @@ from aioproducer.net.metadata.cluster import NO_TOPIC_ID, Cluster, Node, Partiti
 from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import TopicQueues
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.scheduling.topic_directory import STEP, TopicDirectory
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.types import PartitionInfo
-from tests.producer.simulations.standing_loop import Loop, make_batch, sequences_of
+from tests.producer.simulations.standing_loop import Loop, make_batch, make_ids, sequences_of
 from tests.support.exhaust import exhaust
 
 FIRST, SECOND = UUID(int=1), UUID(int=2)
@@ -35,7 +35,7 @@ class Scene:
     def __init__(self, *, idempotent: bool = True, rack: str | None = None) -> None:
         self.topics: dict[str, TopicQueues] = {}
         self.ready = ReadySet()
-        self.ids = ProducerIds() if idempotent else None
+        self.ids = make_ids() if idempotent else None
         self.directory = TopicDirectory(
             self.topics,
             Partitioning(Random(0)),

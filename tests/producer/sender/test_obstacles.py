@@ -24,7 +24,7 @@ from aioproducer.net.broker_link import LinkState
 from aioproducer.net.connection.node_api_versions import NodeApiVersions
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.diagnosis.failure_log import FailureLog
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.scheduling.pipeline import Pipeline
@@ -34,7 +34,7 @@ from aioproducer.producer.windows.node_line import NodeLines
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from aioproducer.types import ProducerRecord
-from tests.producer.simulations.standing_loop import Accumulation
+from tests.producer.simulations.standing_loop import Accumulation, make_ids
 from tests.support.inside import parts_of
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never
@@ -93,7 +93,7 @@ class Scene(Accumulation):
     def __init__(self, link: Link | None = None) -> None:
         super().__init__(memory=4000, batch_size=1000)
         self.config = producer_config({"bootstrap.servers": "b:1", "linger.ms": 50})
-        self.ids = ProducerIds()
+        self.ids = make_ids()
         self.ids.current = ProducerIdAndEpoch(7, 0)
         self.sequences = PartitionSequences(self.ids)
         self.sequences.known_id = 7

@@ -11,10 +11,11 @@ import pytest
 from aioproducer.configs.producer_config import producer_config
 from aioproducer.errors import ClusterAuthorizationException, InvalidRequestException, KafkaError, NetworkException
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.tasks.supervisor import Supervisor
+from tests.producer.simulations.standing_loop import make_ids
 
 GIVEN = InitProducerIdResponse(producer_id=7, producer_epoch=3)
 
@@ -36,7 +37,7 @@ class Scene:
         self.source = ProducerIdSource(
             producer_config({**quick, **config}),
             client,
-            ProducerIds(),
+            make_ids(),
             Supervisor(self.told.append),
             Random(1),
             on_id=lambda: self.tell("id"),

@@ -18,11 +18,11 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.batches.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.sealer import Sealer
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.deadlines import DeadlineHeap
 from aioproducer.producer.scheduling.drain import Drained, drain
@@ -34,7 +34,7 @@ from aioproducer.records.record_batch import RecordBatch
 from tests.support.splitting import at_once
 
 from .broker_model import Partition, Request, states_of
-from .standing_loop import Accumulation
+from .standing_loop import Accumulation, make_ids, make_line
 
 
 class Sent(NamedTuple):
@@ -79,7 +79,7 @@ class PartitionSimulation(Accumulation):
         """What worker threads decompress, and what follows."""
         self.window = window
         self.keep_order = keep_order
-        self.ids = ProducerIds()
+        self.ids = make_ids()
         self.ids.current = ProducerIdAndEpoch(1, epoch)
         self.sequences = PartitionSequences(self.ids, window)
         self.sequences.next_sequence = first_sequence
@@ -181,8 +181,11 @@ class PartitionSimulation(Accumulation):
                 self.loop.now,
                 10**6,
                 keep_order=self.keep_order,
+                thread_bytes=NO_LIMIT,
+                timeout=math.inf,
+                line=make_line(),
                 cut=self.completer.cut_to_fit,
-            ):
+            ).taken:
                 (one,) = drained
                 self._send(one)
                 count += 1

@@ -6,6 +6,7 @@ What the Sender does with sockets and tasks is done here by calls: ``turn`` is i
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from random import Random
 from typing import Any
@@ -19,12 +20,12 @@ from aioproducer.net.addresses import Address
 from aioproducer.net.metadata.cluster import Cluster, Node, Partitions, TopicMetadata
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.batches.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.batch_completer import BatchCompleter, NextSteps
 from aioproducer.producer.exchange.sealer import Sealer
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import WINDOW
 from aioproducer.producer.scheduling.drain import Drained, drain
 from aioproducer.producer.scheduling.pipeline import Pipeline
@@ -42,7 +43,7 @@ from tests.support.splitting import at_once
 
 from . import broker_model
 from .broker_model import states_of
-from .standing_loop import Accumulation
+from .standing_loop import Accumulation, make_ids, make_line
 from .window_model import WindowModel
 
 NODES = (1, 2)
@@ -74,7 +75,7 @@ class RulesSimulation(Accumulation):
         self.schedule = Schedule(
             linger, wake=self._wake, wake_at=self.wake_times.append, tick=tick, pipeline=self.pipeline
         )
-        self.ids = ProducerIds()
+        self.ids = make_ids()
         self.ids.current = ProducerIdAndEpoch(1, 0)
         self.windows = InFlightWindows()
         self.directory = TopicDirectory(
@@ -200,8 +201,17 @@ class RulesSimulation(Accumulation):
         return self.up.get(node, False) and len(self.wire[node]) < self.max_in_flight
 
     def _drain(self, node: int) -> list[Drained]:
-        ready = self.schedule.ready.of(node)
-        return drain(ready, self.accumulator, self.loop.now, MAX_REQUEST_SIZE, keep_order=self.keep_order)
+        return drain(
+            self.schedule.ready.of(node),
+            self.accumulator,
+            self.loop.now,
+            MAX_REQUEST_SIZE,
+            keep_order=self.keep_order,
+            thread_bytes=NO_LIMIT,
+            timeout=math.inf,
+            line=make_line(),
+            cut=self.completer.cut_to_fit,
+        ).taken
 
     def _send(self, node: int, drained: list[Drained]) -> None:
         size = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Generator
 from random import Random
@@ -20,8 +21,10 @@ from aioproducer.producer.delivery.audience import Audience
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import ProduceResult
 from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.producer.windows.line_limit import LineLimit
 
 NOW_MS = 1_700_000_000_000
 
@@ -34,6 +37,16 @@ def sequences_of(queue: PartitionQueue) -> PartitionSequences:
     """Those of an idempotent producer's partition."""
     assert queue.sequences is not None
     return queue.sequences
+
+
+def make_ids(*, patience: float = math.inf) -> ProducerIds:
+    """Those of a producer without transactions, which brokers know for a second."""
+    return ProducerIds(transactional=False, patience=patience, known_for=1.0)
+
+
+def make_line() -> LineLimit:
+    """Limits nothing until a request times out."""
+    return LineLimit(timeout=30.0, pause=1.0, largest=10**6, beside=4)
 
 
 class Future:

@@ -12,12 +12,13 @@ import pytest
 from aioproducer.configs.producer_config import producer_config
 from aioproducer.errors import KafkaError, NetworkException, ProducerFencedException
 from aioproducer.errors.error_code import ErrorCode
-from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.transactions.coordinator import TransactionCoordinator
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.end_txn import EndTxnResponse
 from aioproducer.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdResponse
+from tests.producer.simulations.standing_loop import make_ids
 from tests.support.virtual_time import World, virtual
 
 MINE = ProducerIdAndEpoch(7, 3)
@@ -45,7 +46,7 @@ class Scene:
     ) -> None:
         self.answers = list(answers)
         self.asked: list[tuple[ApiKey, Any, int | None]] = []
-        self.ids = ProducerIds()
+        self.ids = make_ids()
         self._transaction_version = transaction_version
         self._newest_init = newest_init
         client: Any = self

@@ -10,11 +10,10 @@ import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.idempotence.producer_ids import ProducerIds
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.windows.in_flight_windows import InFlightWindows
 from aioproducer.protocol.api_key import ApiKey
-from tests.producer.simulations.standing_loop import sequences_of
+from tests.producer.simulations.standing_loop import make_ids, sequences_of
 from tests.support.inside import parts_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer
@@ -24,7 +23,7 @@ pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
 
 def make_queue(partition: int = 0, leader: int = 1) -> PartitionQueue:
-    queue = PartitionQueue("t", partition, PartitionSequences(ProducerIds()))
+    queue = PartitionQueue("t", partition, PartitionSequences(make_ids()))
     queue.leader = leader
     return queue
 

@@ -7,7 +7,7 @@ from aioproducer.producer.windows.line_limit import LineLimit
 
 
 def line() -> LineLimit:
-    return LineLimit(timeout=30.0, pause=1.0, largest=1_000_000)
+    return LineLimit(timeout=30.0, pause=1.0, largest=1_000_000, beside=4)
 
 
 def test_nothing_is_limited_until_a_request_times_out() -> None:
@@ -95,7 +95,7 @@ def test_a_request_that_waited_for_those_ahead_of_it_says_nothing_of_its_size(an
 
 def test_a_long_way_is_no_slow_line() -> None:
     """An answer takes a sixth of request.timeout.ms, whatever the size."""
-    limit = LineLimit(timeout=2.0, pause=1.0, largest=1_000_000)
+    limit = LineLimit(timeout=2.0, pause=1.0, largest=1_000_000, beside=4)
     limit.timed_out(500, 0.0, 2.0)
     assert limit.most == 250
     answers = 0
@@ -125,7 +125,7 @@ def test_without_a_smaller_request_all_of_the_time_is_for_the_size(size: int, to
 
 
 def test_a_broker_that_takes_long_for_any_request_is_no_slow_line() -> None:
-    limit = LineLimit(timeout=2.0, pause=1.0, largest=1_000_000)
+    limit = LineLimit(timeout=2.0, pause=1.0, largest=1_000_000, beside=4)
     limit.timed_out(1000, 0.0, 2.0)
     limit.answered(60, 60, 1.7, 0.0)
     assert limit.most == 500
@@ -180,6 +180,13 @@ def test_batches_grow_twofold_while_answers_are_early() -> None:
     assert limit.grown == 3200 + int((21 - 13.55 - 6.4) / 0.0005)
     limit.answered(4750, 4750, 21.1, 0.0)
     assert limit.grown == 844
+
+
+@pytest.mark.parametrize(("beside", "grown"), [(0, 180_000), (1, 135_000), (4, 56_250)])
+def test_batches_grow_less_the_more_of_them_may_be_under_way(beside: int, grown: int) -> None:
+    limit = LineLimit(timeout=30.0, pause=1.0, largest=1_000_000, beside=beside)
+    limit.answered(90_000, 90_000, 6.0, 0.0)
+    assert limit.grown == grown
 
 
 def test_what_the_way_takes_says_nothing_of_the_line() -> None:

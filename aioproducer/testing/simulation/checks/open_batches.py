@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aioproducer.producer.accumulator.batch_limits import DOUBTED_AFTER
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import AHEAD, OPEN_RECORD_COST
 from aioproducer.producer.producer import KafkaProducer, core_of
@@ -39,6 +40,6 @@ def check_open_batches(producer: KafkaProducer, violations: Violations) -> None:
 def _known_to_be_taken(accumulator: RecordAccumulator, topic: str, created: float) -> int:
     """The most that the answers before a batch was begun have shown that its topic takes."""
     known = accumulator.limits.known(topic)
-    if known is None or known.refused_at >= created:
+    if known is None or known.doubted_from >= created + DOUBTED_AFTER:  # refused since
         return 1 << 62
     return int(max(known.taken, known.refused // 2))
