@@ -24,8 +24,8 @@ print(found)  # a table of all
 json.dumps(found.as_dict())  # by group and name; the groups of nodes and topics by node or topic first
 ```
 
-The call computes every value at once, so it holds the event loop in proportion to the topics and partitions in use: with
-thousands of topics call it every few seconds at most. `health()` reads no metrics of topics and partitions.
+The call computes every value at once, so it holds the event loop in proportion to the topics and partitions in use.
+With thousands of topics call it every few seconds at most. `health()` reads no metrics of topics and partitions.
 
 The metrics of the embedded broker are in [broker-metrics.md](broker-metrics.md).
 
