@@ -162,11 +162,6 @@ class ParkingLot:
 
     def park(self, record: ParkedRecord) -> None:
         """Parks a newcomer behind all others."""
-        for _ in range(PER_NEWCOMER):
-            self._decide_dropped()
-            if self._trial_is_over():
-                self._end_trial(self._trial.first())
-        self._place_some()
         self._count += 1
         record.number = self._count
         record.result.parked = True
@@ -180,6 +175,11 @@ class ParkingLot:
             self.serializing.add(record)
         else:
             self._line_up(record)
+        for _ in range(PER_NEWCOMER):  # not before: callbacks may send, and what they send goes behind
+            self._decide_dropped()
+            if self._trial_is_over():
+                self._end_trial(self._trial.first())
+        self._place_some()
         self._gate()
 
     def _line_up(self, record: ParkedRecord) -> None:

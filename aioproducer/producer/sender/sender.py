@@ -180,10 +180,8 @@ class Sender:
     # Ends
 
     def give_up_waiting(self, error: KafkaError) -> None:
-        """Fails the records that are not under way, in turns of the loop; nothing is sent before all of them have.
-
-        The lot must be shut.
-        """
+        """Fails the records that are not under way, in turns of the loop; nothing is sent before all of them have. A
+        record that joins one of their batches meanwhile fails with it."""
         self._lot.fail_in_turns(error)
         self._completer.give_up_waiting(error)
         self._alarm.ring()

@@ -45,7 +45,7 @@ class Surroundings:
         seed = scenario.seed
         trace = Trace(keep=keep_trace)
         stalls = scenario.rates.get("stalls", 0.0) / 10
-        violations = Violations(trace, slack=1.0 if stalls or scenario.slow else 0.05)
+        violations = Violations(trace, slack=1.5 if scenario.slow else 1.0 if stalls else 0.05)
         upgrades = "upgrades" in scenario.rates
         faults = SimulatedFaults(
             stream(seed, "faults"), scenario.rates, scenario.milliseconds("request_timeout_ms"), trace

@@ -753,6 +753,20 @@ def test_a_record_whose_delivery_is_dropped_fails_before_another_is_parked() -> 
     assert here.metrics.snapshot(here.loop.now)["record-error-total"] == 100
 
 
+def test_what_is_sent_by_a_callback_of_a_record_that_ends_meanwhile_goes_behind_the_newcomer() -> None:
+    here = Parking(capacity=0)
+    here.loop.tick = TIME_SLICE  # each look at the clock
+    kept: list[Delivery] = []
+    first, second = here.send("t", b"0"), here.send("t", b"1")
+    second.add_done_callback(lambda _: kept.append(here.send("t", b"3")))
+    while not first.done():
+        here.loop.turn()
+    assert not second.done()
+    kept.append(here.send("t", b"2"))
+    assert second.done()
+    assert [record.value for record in here.lot.records()] == [b"2", b"3"]
+
+
 def test_all_may_fail_while_a_trial_ends() -> None:
     here = Parking(capacity=0)
     deliveries = [here.send() for _ in range(3)]
