@@ -84,6 +84,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         parse_addresses(self._config.bootstrap_servers)
         check_codec(CompressionType.of(self._config.compression_type), self._config.compression_level)
         self._closing: asyncio.Task[None] | None = None
+        self._cut_short = False
+        """A caller of close has left it by time-out or cancellation."""
         # The inputs of a run besides its loop; a simulation replaces them.
         self._clock: Clock = SystemClock()
         self._random: Random | None = None
@@ -168,7 +170,9 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         finally:
             # A caller may leave, by time-out or cancellation, but no record may stay unresolved.
             if not closing.done():
-                closing.cancel()
+                if not self._cut_short:  # twice would end the rest at once
+                    self._cut_short = True
+                    closing.cancel()
                 try:
                     with completed_in_cancelled_scopes():
                         await asyncio.wait([closing])

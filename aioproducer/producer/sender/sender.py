@@ -32,6 +32,7 @@ from aioproducer.producer.sender.metadata_waits import MetadataWaits
 from aioproducer.producer.sender.obstacles import Situation, explain
 from aioproducer.producer.sender.producer_id import ProducerIdSource
 from aioproducer.producer.sender.sender_pass import SenderPass
+from aioproducer.tasks.own_task import start_task
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.time_slice import TimeSlice
 from aioproducer.types import PartitionInfo
@@ -263,8 +264,11 @@ class Sender:
         self.parts.supervisor.cancel_all()  # now: the caller of close may be cancelled at any await
         if self.transactions is not None:
             self.transactions.close()
+        # A task of its own: it wakes all callers even if the caller of this is cancelled.
+        notifying = start_task(notify_all_settled(self._lot, self._notifying), "aioproducer notify")
         try:
-            await notify_all_settled(self._lot, self._notifying)
+            await asyncio.wait([notifying])
+            notifying.result()
             await self.parts.compressor.stopped()
             await self.parts.supervisor.stop()
             if self.transactions is not None:

@@ -30,6 +30,7 @@ from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
 from aioproducer.records.record_batch import read_batches
+from aioproducer.timing import time_slice
 from aioproducer.timing.time_slice import TimeSlice
 from tests.support.compiled import interpreted_only
 from tests.support.inside import parts_of, sender_of
@@ -1119,6 +1120,31 @@ async def test_the_loop_has_its_turns_while_close_ends_many_batches(end: str) ->
             await turns(2)
             assert ends == deliveries
             assert cluster.broker.count(ApiKey.PRODUCE) == 0
+
+
+@interpreted_only
+@pytest.mark.parametrize("how", ["closed again", "out of time", "cancelled"])
+async def test_all_callers_are_woken_whenever_another_close_comes(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.always(ApiKey.PRODUCE, never())
+        for between in range(20):
+            producer = make_producer(cluster.bootstrap_servers, linger_ms=5000, batch_size=5000, buffer_memory=5000)
+            await producer.start()
+            await producer.partitions_for("t")
+            callers = [asyncio.create_task(end_of(producer.enqueue("t", bytes(900)))) for _ in range(20)]
+            await turns(3)
+            assert sum(caller.done() for caller in callers) < 10
+            with monkeypatch.context() as patched:
+                patched.setattr(time_slice, "TIME_SLICE", 0.0)
+                first = asyncio.create_task(producer.close(0.001 if how == "out of time" else 0))
+                await turns(between)
+                if how == "cancelled":
+                    first.cancel()
+                await producer.close(0)
+                await asyncio.wait([first])
+                await turns(len(callers))
+            assert all(caller.done() for caller in callers)
 
 
 @pytest.mark.parametrize("then", ["nothing", "closed", "crashed", "failed again", "a send"])
