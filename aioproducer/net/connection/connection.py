@@ -93,8 +93,10 @@ class Connection:
         self._frames = FrameReader(VERSIONS_RESPONSE, spare_buffers, gathers=True, limit_of=self._largest_answer)
         self._read: bytes | memoryview | None = None
         """The large answer being read, which belongs to the oldest request."""
+        self._answering: InFlightRequest | None = None
+        """A request whose answer has been read, and whose handler goes on in the next turn of the loop."""
         self._unread: deque[bytes | memoryview] = deque()
-        """Answers that arrived with it, or for which one turn of the loop was not enough."""
+        """Answers that arrived with these, or for which one turn of the loop was not enough."""
         self._receiving = True
         """Whether the socket is read from; not while any of these answers waits for the next turn."""
         self._loop = asyncio.get_running_loop()
@@ -166,7 +168,7 @@ class Connection:
     def close_when_answered(self, error: KafkaError) -> None:
         """Takes no more requests, and closes when those under way have ended."""
         self._last_words = error
-        if not self.in_flight:
+        if not self.in_flight and self._answering is None:
             self.close(error)
 
     def close(self, error: KafkaError, *, graceful: bool = False) -> None:
@@ -194,12 +196,18 @@ class Connection:
             self._transport.abort()
         self._read = None
         self._unread.clear()
+        answering, self._answering = self._answering, None
+        if answering is not None:
+            self._tell_answer(answering)
         unanswered, self.in_flight = self.in_flight, deque()
         self.unsettled |= len(unanswered) > 0
         for request in unanswered:
             lost = NetworkException(f"the connection to {self.peer} ended before {request.name} was answered: {error}")
             lost.__cause__ = error
-            self._tell(request, lost)
+            try:
+                request.failed(lost)
+            except Exception as bug:
+                self._on_crash(bug)
         self._on_closed(self, error)
 
     def unsent(self) -> int:
@@ -210,15 +218,6 @@ class Connection:
         """Lets go of the socket without waiting for what was written to leave it."""
         if self._transport is not None:
             _abort(self._transport)
-
-    def _tell(self, request: InFlightRequest, error: KafkaError | None) -> None:
-        try:
-            if error is None:
-                request.answered()
-            else:
-                request.failed(error)
-        except Exception as bug:
-            self._on_crash(bug)
 
     def _check_timeout(self) -> None:
         with self._guard:
@@ -287,13 +286,15 @@ class Connection:
         begun = False
         self._slice.begin()
         try:
-            while self._unread or self._read is not None:
+            while self._unread or self._read is not None or self._answering is not None:
                 if begun and not at_once and self._slice.over():
                     self._receive(False)
                     self._loop.call_soon(self._go_on)
                     return
                 begun = True
-                if self._read is not None:
+                if self._answering is not None:
+                    self._tell_answer(self._answering)
+                elif self._read is not None:
                     self._read_on(self._read)
                 else:
                     self._answer(self._unread.popleft())
@@ -350,8 +351,21 @@ class Connection:
         self._metrics.response_received(_SIZE_BYTES + len(frame), now)
         if throttle > 0 and request.version >= APIS[request.api_key].client_throttles_from:
             self._on_throttled(throttle)
-        self._tell(request, None)
-        if self._last_words is not None and not self.in_flight:
+        self._tell_answer(request)
+
+    def _tell_answer(self, request: InFlightRequest) -> None:
+        """Lets the request handle its answer, for a turn of the loop; all of it if the connection has ended."""
+        done = False
+        while not done:
+            try:
+                done = request.answered()
+            except Exception as bug:
+                done = True
+                self._on_crash(bug)
+            if self.error is None:
+                break
+        self._answering = None if done else request
+        if done and self._last_words is not None and not self.in_flight:
             self.close(self._last_words)
 
     def eof_received(self) -> bool:

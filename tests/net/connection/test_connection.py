@@ -12,7 +12,8 @@ from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkExcep
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.connection.connection import Connection
-from aioproducer.net.connection.in_flight_request import MessageRequest
+from aioproducer.net.connection.in_flight_request import InFlightRequest, MessageRequest
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.framing import decode_request, encode_response
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
@@ -798,3 +799,115 @@ async def test_a_bug_in_the_last_answers_is_a_crash_and_the_connection_ends() ->
     assert scene.crashes == [scene.bug]
     assert scene.connection.ended.done()
     assert len(scene.closings) == 1
+
+
+# Handlers that take several turns
+
+
+def in_steps(scene: Scene, steps: int, done: list[str], name: str, *, bug_at: int = -1) -> None:
+    """Sends a request whose answer is handled in steps, each of which it notes."""
+
+    class InSteps(InFlightRequest):
+        at = 0
+
+        def body(self) -> list[bytes | memoryview]:
+            return [b"\0"]
+
+        def read(self, frame: bytes) -> int:
+            return 0
+
+        def answered(self) -> bool:
+            self.at += 1
+            done.append(f"{name}{self.at}")
+            if self.at == bug_at:
+                raise ValueError("a bug")
+            return self.at == steps
+
+        def failed(self, error: KafkaError) -> None:
+            done.append(f"{name} failed")
+
+    scene.connection.send(InSteps(ApiKey.METADATA, VERSION))
+
+
+async def answered_in_steps(scene: Scene, steps: list[int], answered: int, *, bug_at: int = -1) -> list[str]:
+    """Sends requests a, b, c, … and receives the answers of so many; what has been done, which grows."""
+    done: list[str] = []
+    for name, count in zip("abcd", steps, strict=False):
+        in_steps(scene, count, done, name, bug_at=bug_at)
+    numbers = range(1, answered + 1)
+    scene.receive(b"".join(scene.answer(number) for number in numbers))
+    return done
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_an_answer_is_handled_in_turns_and_those_behind_it_wait() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3, 1, 2], 3)
+    assert done == ["a1"]
+    assert not scene.transport.reading
+    assert await turns(scene) == 5
+    assert done == ["a1", "a2", "a3", "b1", "c1", "c2"]
+    assert scene.transport.reading
+    scene.connection.close(NetworkException("the end"))
+    assert len(done) == 6
+    assert not scene.crashes
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_while_an_answer_is_handled_the_next_one_is_not_late() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3, 1], 1)
+    scene.connection.in_flight[0].deadline = scene.connection._loop.time() - 1
+    scene.connection._check_timeout()
+    assert done == ["a1"]
+    await turns(scene)
+    assert done == ["a1", "a2", "a3"]
+    await asyncio.sleep(0.01)
+    assert isinstance(scene.closings[0], TimeoutException)
+    assert done[3:] == ["b failed"]
+
+
+@pytest.mark.usefixtures("shortest_turns")
+@pytest.mark.parametrize("how", ["own", "eof", "lost"])
+@pytest.mark.parametrize("passed", [0, 1])
+async def test_an_answer_is_handled_to_its_end_before_the_connection_ends(how: str, passed: int) -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [4, 2, 1], 2)
+    for _ in range(passed):
+        await asyncio.sleep(0)
+    if how == "own":
+        scene.connection.close(NetworkException("the end"))
+    elif how == "eof":
+        scene.connection.eof_received()
+    else:
+        scene.connection.connection_lost(None)
+    assert done[:4] == ["a1", "a2", "a3", "a4"]
+    assert done[4:] == (["b failed", "c failed"] if how == "own" else ["b1", "b2", "c failed"])
+    count = len(done)
+    await asyncio.sleep(0.01)
+    assert len(done) == count
+    assert len(scene.closings) == 1
+    assert not scene.crashes
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_a_bug_in_a_later_turn_is_a_crash_and_the_other_answers_are_handled() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3, 1], 2, bug_at=2)
+    await asyncio.sleep(0.01)
+    assert done == ["a1", "a2", "b1"]
+    assert [type(error) for error in scene.crashes] == [ValueError]
+    scene.connection.close(NetworkException("the end"))
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_close_when_answered_waits_until_the_answer_has_been_handled() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3], 1)
+    last_words = NetworkException("it has moved")
+    scene.connection.close_when_answered(last_words)
+    assert done == ["a1"]
+    await turns(scene)
+    assert done == ["a1", "a2", "a3"]
+    assert scene.closings == [last_words]
+    assert not scene.crashes
