@@ -266,6 +266,8 @@ class Connection:
             if self._frames.large is not None:
                 self._unread.append(self._frames.take_large())
             self._unread += frames
+            if self._frames.error is not None:
+                self.writable = False  # no answer to what is sent now would be read
             if self._receiving:
                 self._handle_answers()
 
@@ -399,7 +401,7 @@ class Connection:
     def resume_writing(self) -> None:
         with self._guard:
             self._stuck_at = math.inf
-            self.writable = self.error is None
+            self.writable = self.error is None and self._frames.error is None
             self._on_room()
 
 

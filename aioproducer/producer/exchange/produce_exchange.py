@@ -256,7 +256,7 @@ class ProduceExchange:
         link, drained, answers = request.link, request.drained, request.answers
         handled = request.handled
         while handled < len(drained):
-            # Counted first: its end may end the producer, which ends this request's other batches.
+            # Counted first: what follows from its end may close the connection, which calls this for the others.
             request.handled = handled + 1
             succeeded = self._take_answer(drained[handled], answers[handled], link, now)
             handled = request.handled

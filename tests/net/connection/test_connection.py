@@ -737,6 +737,9 @@ async def test_answers_in_front_of_an_impossible_size_count_in_later_turns(size:
     scene.receive(gathered[:-10])
     scene.receive(gathered[-10:] + scene.answer(ids[1], "one") + large_answer(scene, ids[2], 1000) + size)
     assert not scene.closings
+    assert not scene.connection.writable, "nothing is sent to which no answer would be read"
+    scene.connection.resume_writing()
+    assert not scene.connection.writable
     await turns(scene)
     assert [len(response.brokers) for response, error in results if error is None] == [80_000, 0, 1000]
     assert isinstance(results[3][1].__cause__, InvalidReceiveException)
