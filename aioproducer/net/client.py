@@ -272,7 +272,7 @@ class KafkaClient:
         self.changes.announce()  # nothing else ends the waits for this link
         self._supervisor.cancel(self._tasks.pop(node_id))
         link.retire(NetworkException(f"{link} {reason}"))
-        self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]
+        self._retired = [retired for retired in (*self._retired, link) if retired.connection is not None]
 
     def _link_changed(self, link: BrokerLink) -> None:
         if link.state is LinkState.READY:

@@ -65,6 +65,9 @@ class FrameReader:
         self._use(bytearray(self.INITIAL_SIZE) if spare is None else _NO_BUFFER)
         self._start: i64 = 0
         self._end: i64 = 0
+        self.error: InvalidReceiveException | None = None
+        """A size that is negative or above the limit, if one has come: the stream is of no use from there on, and the
+        reader drops it. The frames before it are complete."""
 
     def _use(self, buffer: bytearray) -> None:
         self._buffer = buffer
@@ -89,17 +92,18 @@ class FrameReader:
         return self._view if self._end == 0 else self._view[self._end :]
 
     def buffer_updated(self, count: int) -> list[bytes]:
-        """Says that ``count`` bytes came; returns the frames that are complete now.
-
-        Raises ``InvalidReceiveException`` for a size that is negative or above the limit. The stream is of no use then.
-        """
+        """Says that ``count`` bytes came; returns the frames that are complete now, up to an ``error``."""
         self._end += count
         frames: list[bytes] = []
         wanted: i64 = 4
         if self._missing > 0:
             self._gather()
         while self._end - self._start >= 4:
-            wanted = 4 + self._frame_size(len(frames) if self.large is None else len(frames) + 1)
+            size = self._frame_size(len(frames) if self.large is None else len(frames) + 1)
+            if size < 0:
+                self._start = self._end
+                break
+            wanted = 4 + size
             end = self._start + wanted
             if end > self._end:
                 if self._gathers and wanted > self.LARGE:
@@ -131,6 +135,9 @@ class FrameReader:
         self._make_room(4)
 
     def _frame_size(self, number: int) -> i64:
+        """Of the frame that begins; -1 if there is an ``error``."""
+        if self.error is not None:
+            return -1
         buffer, start = self._buffer, self._start
         # By bytes: compiled, that takes a third of what struct does.
         size: i64 = buffer[start] << 24 | buffer[start + 1] << 16 | buffer[start + 2] << 8 | buffer[start + 3]
@@ -144,7 +151,8 @@ class FrameReader:
             size -= 1 << 32
         problem = "is negative" if size < 0 else f"is above the limit of {limit}"
         hint = next((f"; it looks like {who}" for start, who in _FOREIGN if first.startswith(start)), "")
-        raise InvalidReceiveException(f"the size of a frame {problem}: {size} ({first!r}){hint}")
+        self.error = InvalidReceiveException(f"the size of a frame {problem}: {size} ({first!r}){hint}")
+        return -1
 
     def _make_room(self, wanted: i64) -> None:
         """Sees to it that more of the incomplete frame, which will have ``wanted`` bytes, can be received.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tracemalloc
 from itertools import cycle, islice
 
@@ -8,7 +9,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aioproducer.errors import InvalidReceiveException
 from aioproducer.protocol.api_keys import MAX_RESPONSE_SIZE
 from aioproducer.protocol.frame_reader import SPARE_BUFFERS, FrameReader
 
@@ -97,9 +97,13 @@ def test_the_limit_is_allowed(size: int) -> None:
     ],
 )
 def test_impossible_sizes(start: bytes, message: str) -> None:
-    for before in ([], [b"good"]):
-        with pytest.raises(InvalidReceiveException, match=message):
-            feed(FrameReader(MAX_RESPONSE_SIZE), b"".join(map(framed, before)) + start, step=7)
+    for before in ([], [b"good"], [b"good", b"better"]):
+        for step in (1, 7, 100):
+            reader = FrameReader(MAX_RESPONSE_SIZE)
+            assert feed(reader, b"".join(map(framed, before)) + start + framed(b"late") * 100, step) == before
+            assert re.search(message, str(reader.error))
+            assert reader.pending < 4
+            assert len(reader.get_buffer()) > FrameReader.INITIAL_SIZE - 4
 
 
 def test_an_announced_size_reserves_nothing() -> None:
@@ -217,11 +221,21 @@ def test_gathered_bytes_are_pending() -> None:
     assert reader.large is None
 
 
+def test_a_large_frame_in_front_of_an_impossible_size_is_complete() -> None:
+    spare: list[bytearray] = []
+    reader = FrameReader(3 * LARGE, spare, gathers=True)
+    frames = [bytes(LARGE + 1), b"small"]
+    assert feed_gathering(reader, b"".join(map(framed, frames)) + b"\xff" * 100, 60_000) == frames
+    assert "negative" in str(reader.error)
+    assert reader.pending == 0
+    assert len(spare) == 1
+
+
 def test_each_frame_may_have_a_limit_of_its_own() -> None:
     limits = {0: 10, 1: 50, 2: 2 * LARGE, 3: 20}
     reader = FrameReader(5, gathers=True, limit_of=limits.__getitem__)
     assert feed_gathering(reader, b"".join(map(framed, [bytes(10), bytes(50)])), 2**31) == [bytes(10), bytes(50)]
-    with pytest.raises(InvalidReceiveException, match="above the limit of 10: 11 "):
-        feed_gathering(reader, framed(bytes(11)), 2**31)
+    assert feed_gathering(reader, framed(bytes(11)), 2**31) == []
+    assert "above the limit of 10: 11 " in str(reader.error)
     reader = FrameReader(5, gathers=True, limit_of={0: 2 * LARGE, 1: 50}.__getitem__)
     assert feed_gathering(reader, framed(bytes(LARGE)) + framed(bytes(50)), 60_000) == [bytes(LARGE), bytes(50)]

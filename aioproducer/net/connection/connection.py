@@ -13,7 +13,7 @@ from typing import Final, TypeVar, cast, final
 
 from mypy_extensions import i64
 
-from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
+from aioproducer.errors import KafkaError, NetworkException, SchemaException, TimeoutException
 from aioproducer.metrics.network_metrics import NodeMetrics
 from aioproducer.net.connection.in_flight_request import AT_ONCE, InFlightRequest, MessageRequest
 from aioproducer.protocol.api_keys import APIS, VERSIONS_RESPONSE
@@ -54,7 +54,8 @@ class Connection:
     """Frames on a socket.
 
     Any violation (a time-out, an answer out of turn, bytes that are no message) closes the connection, and every
-    request without an answer ends with NetworkException: whether the broker acted on it is not known.
+    request without an answer ends with NetworkException: whether the broker acted on it is not known. Answers that
+    came before a violation, or before the other side ended the connection, count.
     ``on_closed(error)`` is called once, after that; ``on_room()`` when there may be room for a request and nothing else
     reports it: a full socket takes bytes again, or a call was answered; ``on_throttled(milliseconds)`` when an answer
     throttles the client; ``on_crash(error)`` with what a handler raised, which is a bug. ``spare_buffers`` belong to
@@ -92,10 +93,12 @@ class Connection:
         self._frames = FrameReader(VERSIONS_RESPONSE, spare_buffers, gathers=True, limit_of=self._largest_answer)
         self._read: bytes | memoryview | None = None
         """The large answer being read, which belongs to the oldest request."""
+        self._answering: InFlightRequest | None = None
+        """A request whose answer has been read, and whose handler goes on in the next turn of the loop."""
         self._unread: deque[bytes | memoryview] = deque()
-        """Answers that arrived with it, or for which one turn of the loop was not enough. The socket is not read until
-        they are."""
+        """Answers that arrived with these, or for which one turn of the loop was not enough."""
         self._receiving = True
+        """Whether the socket is read from; not while any of these answers waits for the next turn."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._correlation_id: i64 = 0
@@ -165,7 +168,7 @@ class Connection:
     def close_when_answered(self, error: KafkaError) -> None:
         """Takes no more requests, and closes when those under way have ended."""
         self._last_words = error
-        if not self.in_flight:
+        if not self.in_flight and self._answering is None:
             self.close(error)
 
     def close(self, error: KafkaError, *, graceful: bool = False) -> None:
@@ -193,12 +196,18 @@ class Connection:
             self._transport.abort()
         self._read = None
         self._unread.clear()
+        answering, self._answering = self._answering, None
+        if answering is not None:
+            self._tell_answer(answering)
         unanswered, self.in_flight = self.in_flight, deque()
         self.unsettled |= len(unanswered) > 0
         for request in unanswered:
             lost = NetworkException(f"the connection to {self.peer} ended before {request.name} was answered: {error}")
             lost.__cause__ = error
-            self._tell(request, lost)
+            try:
+                request.failed(lost)
+            except Exception as bug:
+                self._on_crash(bug)
         self._on_closed(self, error)
 
     def unsent(self) -> int:
@@ -210,21 +219,11 @@ class Connection:
         if self._transport is not None:
             _abort(self._transport)
 
-    def _tell(self, request: InFlightRequest, error: KafkaError | None) -> None:
-        try:
-            if error is None:
-                request.answered()
-            else:
-                request.failed(error)
-        except Exception as bug:
-            self._on_crash(bug)
-
     def _check_timeout(self) -> None:
         with self._guard:
-            # Answers come in order, so the oldest request is the only one that can be late.
+            # Answers come in order, so the oldest request is the only one that can be late: unless answers wait.
             self._timer = None
-            received = self._read is not None or self._unread
-            oldest = self.in_flight[0] if self.in_flight and not received else None
+            oldest = self.in_flight[0] if self.in_flight and self._receiving else None
             due = self._stuck_at if oldest is None else min(oldest.deadline, self._stuck_at)
             now = self._loop.time()
             if due > now:
@@ -234,7 +233,7 @@ class Connection:
                 waited = f"{(now - oldest.sent_at) * 1000:.0f} ms (request.timeout.ms)"
                 self.close(TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited}"))
             else:
-                self.close(self.stuck())
+                self._end(self.stuck())
 
     def stuck(self) -> TimeoutException:
         """Why a connection is given up of which no byte has left for so long."""
@@ -261,15 +260,16 @@ class Connection:
 
     def buffer_updated(self, nbytes: int) -> None:
         with self._guard:
-            self._slice.begin()
-            try:
-                frames = self._frames.buffer_updated(nbytes)
-                if self._frames.large is not None:
-                    self._received(self._frames.take_large(), first=True)
-                for place, frame in enumerate(frames):
-                    self._received(frame, first=place == 0)
-            except (InvalidReceiveException, SchemaException) as error:
-                self.close(error)
+            frames = self._frames.buffer_updated(nbytes)
+            if self.error is not None:
+                return
+            if self._frames.large is not None:
+                self._unread.append(self._frames.take_large())
+            self._unread += frames
+            if self._frames.error is not None:
+                self.writable = False  # no answer to what is sent now would be read
+            if self._receiving:
+                self._handle_answers()
 
     def _largest_answer(self, number: int) -> int:
         """The size limit of the frame that comes ``number`` frames after those not processed yet."""
@@ -278,16 +278,38 @@ class Connection:
             return VERSIONS_RESPONSE  # no open request expects it
         return APIS[self.in_flight[place].api_key].largest_response
 
-    def _received(self, frame: bytes | memoryview, *, first: bool) -> None:
-        if self._read is not None or self._unread:
-            self._unread.append(frame)
-        elif self.error is not None:
+    def _go_on(self) -> None:
+        with self._guard:
+            if self.error is None:
+                self._handle_answers()
+
+    def _handle_answers(self, *, at_once: bool = False) -> None:
+        """Handles what was received, in its order: ``at_once``, or for a turn of the loop; then more may come."""
+        begun = False
+        self._slice.begin()
+        try:
+            while self._unread or self._read is not None or self._answering is not None:
+                if begun and not at_once and self._slice.over():
+                    self._receive(False)
+                    self._loop.call_soon(self._go_on)
+                    return
+                begun = True
+                if self._answering is not None:
+                    self._tell_answer(self._answering)
+                elif self._read is not None:
+                    self._read_on(self._read)
+                else:
+                    self._answer(self._unread.popleft())
+        except SchemaException as error:
+            self.close(error)
+        if self._frames.error is not None:
+            self.close(self._frames.error)
+        if self.error is not None or at_once:
             return
-        elif first or not self._slice.over():
-            self._answer(frame)
-        else:
-            self._unread.append(frame)
-            self._go_on_later()
+        if not self._receiving:
+            self._receive(True)
+        if self._timer is None and self.in_flight:
+            self._timer = self._loop.call_at(self.in_flight[0].deadline, self._check_timeout)
 
     def _answer(self, frame: bytes | memoryview) -> None:
         if not self.in_flight:
@@ -303,52 +325,16 @@ class Connection:
             )
         if len(frame) > AT_ONCE and request.begin_reading(frame):
             self._read = frame
-            self._go_on_later()
         else:
             self._take(request, frame, request.read(frame if isinstance(frame, bytes) else bytes(frame)))
 
-    def _go_on_later(self) -> None:
-        self._receive(False)
-        self._loop.call_soon(self._go_on)
-
-    def _go_on(self) -> None:
-        """Reads a large answer for a turn, and handles it and what came after it when that is done."""
-        with self._guard:
-            self._slice.begin()
-            try:
-                if self._read is not None and not self._read_on(self._read):
-                    self._go_on_later()
-                else:
-                    self._answer_rest()
-            except (InvalidReceiveException, SchemaException) as error:
-                self.close(error)
-
-    def _read_on(self, frame: bytes | memoryview) -> bool:
-        """Whether the large answer has been read, and handled."""
+    def _read_on(self, frame: bytes | memoryview) -> None:
+        """Reads the next piece of the large answer."""
         request = self.in_flight[0]
         throttle = request.read_on()
-        while throttle < 0:
-            if self._slice.over():
-                return False
-            throttle = request.read_on()
-        self._read = None
-        self._take(request, frame, throttle)
-        return True
-
-    def _answer_rest(self) -> None:
-        """Handles what came after an answer, up to the next large one, for a turn; then more may come."""
-        while self._unread:
-            self._answer(self._unread.popleft())
-            if self._read is not None:
-                return
-            if self._unread and self._slice.over():
-                self._go_on_later()
-                return
-        if self.error is not None:
-            return
-        self._receive(True)
-        if self._timer is None and self.in_flight:
-            self._timer = self._loop.call_at(self.in_flight[0].deadline, self._check_timeout)
+        if throttle >= 0:
+            self._read = None
+            self._take(request, frame, throttle)
 
     def _receive(self, receiving: bool) -> None:
         """Whether the socket is read from."""
@@ -367,20 +353,39 @@ class Connection:
         self._metrics.response_received(_SIZE_BYTES + len(frame), now)
         if throttle > 0 and request.version >= APIS[request.api_key].client_throttles_from:
             self._on_throttled(throttle)
-        self._tell(request, None)
-        if self._last_words is not None and not self.in_flight:
+        self._tell_answer(request)
+
+    def _tell_answer(self, request: InFlightRequest) -> None:
+        """Lets the request handle its answer, for a turn of the loop; all of it if the connection has ended."""
+        done = False
+        while not done:
+            try:
+                done = request.answered()
+            except Exception as bug:
+                done = True
+                self._on_crash(bug)
+            if self.error is None:
+                break
+        self._answering = None if done else request
+        if done and self._last_words is not None and not self.in_flight:
             self.close(self._last_words)
 
     def eof_received(self) -> bool:
         with self._guard:
-            self.close(NetworkException(f"{self.peer} closed the connection"))
+            self._end(NetworkException(f"{self.peer} closed the connection"))
         return False
+
+    def _end(self, error: KafkaError) -> None:
+        """Closes the connection, which is of no use any more. What the other side has answered before counts."""
+        with self._guard:
+            self._handle_answers(at_once=True)
+        self.close(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
         with self._guard:
             error = NetworkException(f"the connection to {self.peer} was lost: {exc or 'closed'}")
             error.__cause__ = exc
-            self.close(error)
+            self._end(error)
             self._metrics.disconnected(self._loop.time())
             if not self.ended.done():
                 self.ended.set_result(None)
@@ -396,7 +401,7 @@ class Connection:
     def resume_writing(self) -> None:
         with self._guard:
             self._stuck_at = math.inf
-            self.writable = self.error is None
+            self.writable = self.error is None and self._frames.error is None
             self._on_room()
 
 

@@ -24,8 +24,8 @@ Handler = Callable[[Any, KafkaError | None], None]
 class InFlightRequest:
     """A connection's view of a request: when it was sent, and how long to wait for its answer (times are the loop's).
 
-    Subclasses define its message and handle its answer. It ends exactly once: with ``read`` and then
-    ``answered``, or with ``failed``. Subclasses are compiled with it, so that none of these is a call of Python.
+    Subclasses define its message and handle its answer. It ends exactly once: with ``read`` and then ``answered`` until
+    that is done, or with ``failed``. Subclasses are compiled with it, so that none of these is a call of Python.
     """
 
     def __init__(self, api_key: ApiKey, version: i64) -> None:
@@ -55,8 +55,9 @@ class InFlightRequest:
         """A step; what ``read`` answers if it was the last, otherwise -1."""
         raise NotImplementedError
 
-    def answered(self) -> None:
-        """Accepts what was read."""
+    def answered(self) -> bool:
+        """Accepts what was read, for a turn of the loop. Returns whether that is done; otherwise it goes on when it is
+        called again."""
         raise NotImplementedError
 
     def failed(self, error: KafkaError) -> None:
@@ -104,8 +105,9 @@ class MessageRequest(InFlightRequest):
         throttle: i64 = getattr(self._response, "throttle_time_ms", 0)
         return max(throttle, 0)
 
-    def answered(self) -> None:
+    def answered(self) -> bool:
         self._handler(self._response, None)
+        return True
 
     def failed(self, error: KafkaError) -> None:
         self._handler(None, error)

@@ -31,6 +31,7 @@ from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.timing.loop_clock import LoopClock
+from aioproducer.timing.time_slice import TimeSlice
 
 if TYPE_CHECKING:
     from aioproducer.producer.transactions.transaction_manager import TransactionManager
@@ -82,6 +83,10 @@ class InFlightBatches(InFlightRequest):
         self.place: i64 = 0
         """The requests that are unanswered on its connection when it is sent, itself too."""
         self.answer: ProduceAnswer | None = None
+        self.answers: list[PartitionAnswer | None] = []
+        """Those of its batches, once they are being handled …"""
+        self.handled: i64 = 0
+        """… and how many are."""
 
     def body(self) -> list[bytes | memoryview]:
         return write_request(self._exchange.start(self.version), self.drained, self.names, self.version)
@@ -90,8 +95,8 @@ class InFlightBatches(InFlightRequest):
         answer = self.answer = read_answer(frame, self.version)
         return answer.throttle_time_ms
 
-    def answered(self) -> None:
-        self._exchange.answered(self)
+    def answered(self) -> bool:
+        return self._exchange.answered(self)
 
     def failed(self, error: KafkaError) -> None:
         self._exchange.failed(self, error)
@@ -136,6 +141,7 @@ class ProduceExchange:
         self._transactional_id = config.transactional_id
         self._starts: dict[int, bytes] = {}
         self._drained = 0
+        self._slice = TimeSlice(accumulator.loop)
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
         """Sends the batches in one request; when it ends, each of them ends or returns to its queue."""
@@ -240,11 +246,29 @@ class ProduceExchange:
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now, too_large=too_large)
         self._wake()
 
-    def answered(self, request: InFlightBatches) -> None:
-        """A request has ended, and each of its batches with it."""
+    def answered(self, request: InFlightBatches) -> bool:
+        """A request has ended, and each of its batches with it: successes in one go, errors, whose handling takes far
+        longer, for a turn of the loop. Returns whether all batches have; otherwise it is to be called again."""
+        self._slice.begin()
+        now = self._time()
+        if not request.answers:
+            self._begin_answer(request, now)
+        link, drained, answers = request.link, request.drained, request.answers
+        handled = request.handled
+        while handled < len(drained):
+            # Counted first: what follows from its end may close the connection, which calls this for the others.
+            request.handled = handled + 1
+            succeeded = self._take_answer(drained[handled], answers[handled], link, now)
+            handled = request.handled
+            if not succeeded and handled < len(drained) and self._slice.over():
+                break
+        self._wake()
+        return handled == len(drained)
+
+    def _begin_answer(self, request: InFlightBatches, now: float) -> None:
+        """Learns what the answer says about the broker, and whose answers are in it."""
         answer, link, drained = request.answer, request.link, request.drained
         assert answer is not None
-        now = self._time()
         took = now - request.sent_at
         self._metrics.request_answered(link.node_id, took * 1000, float(answer.throttle_time_ms), now)
         if self._pipeline is not None:
@@ -257,34 +281,35 @@ class ProduceExchange:
         line.limit.answered(request.size, request.ahead, took, now)
         line.timely.answered(took, request.place)
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)
-        answers = match_answers(drained, request.names, answer.partitions)
-        self._take_leaders(drained, answers, answer)
-        for place, one in enumerate(drained):  # zip, which is not compiled, takes longer than the rest
-            self._take_answer(one, answers[place], link, now)
-        self._wake()
+        request.answers = match_answers(drained, request.names, answer.partitions)
+        self._take_leaders(drained, request.answers, answer)
 
-    def _take_answer(self, one: Drained, answer: PartitionAnswer | None, link: BrokerLink, now: float) -> None:
+    def _take_answer(self, one: Drained, answer: PartitionAnswer | None, link: BrokerLink, now: float) -> bool:
+        """Whether the answer was no error."""
         if answer is None:
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
-            return
+            return False
         self._windows.announced(one.queue, link.node_id, answer.batches_to_retain)
         if answer.error_code == 0 and answer.base_offset < UNKNOWN_OFFSET:
             nonsense = f"{link} answered that the batch is at offset {answer.base_offset}"
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, nonsense, now)
-            return
+            return False
         code = _NONE if answer.error_code == 0 else ErrorCode(answer.error_code)
         self._completer.ended(
             one,
             code,
-            _explained(answer),
+            _explained(answer) if answer.record_errors else answer.error_message or "",
             now,
             base_offset=answer.base_offset,
             append_time=answer.log_append_time_ms,
-            refused=_refused(answer),
+            refused=_refused(answer) if answer.record_errors else None,
         )
-        if code is not _NONE and error_class(code).refresh_metadata:
+        if code is _NONE:
+            return True
+        if error_class(code).refresh_metadata:
             # Where a topic is missing, nothing is wrong with the others.
             self._client.request_update(one.queue.topic if code in _TOPIC_IS_MISSING else None)
+        return False
 
     def _take_leaders(
         self, drained: list[Drained], answers: list[PartitionAnswer | None], answer: ProduceAnswer
@@ -320,16 +345,12 @@ def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicQueues]) -> tup
     return ids, all_known
 
 
-def _refused(answer: PartitionAnswer) -> dict[int, str] | None:
+def _refused(answer: PartitionAnswer) -> dict[int, str]:
     """The broker's messages about single records."""
-    if not answer.record_errors:
-        return None
     return {one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors}
 
 
 def _explained(answer: PartitionAnswer) -> str:
-    """The broker's own message about an error, including the records it names."""
-    if not answer.record_errors:
-        return answer.error_message or ""
+    """The broker's own message about an error, including the first record it names."""
     first = answer.record_errors[0]
     return f"{answer.error_message or ''} record {first.batch_index}: {first.batch_index_error_message or ''}".strip()

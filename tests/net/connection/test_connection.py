@@ -12,13 +12,14 @@ from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkExcep
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.connection.connection import Connection
-from aioproducer.net.connection.in_flight_request import MessageRequest
+from aioproducer.net.connection.in_flight_request import InFlightRequest, MessageRequest
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.framing import decode_request, encode_response
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
-from aioproducer.timing import time_slice
-from tests.support.compiled import COMPILED
 from tests.support.leaks import no_leaks as no_leaks
+from tests.support.turns import shortest_turns as shortest_turns
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -565,18 +566,12 @@ def large_answer(scene: Scene, correlation_id: int, brokers: int = 3000) -> byte
 async def turns(scene: Scene) -> int:
     """How many turns of the loop pass until all that was received has been read."""
     count = 0
-    while (scene.connection._read is not None or scene.connection._unread) and count < 100_000:
+    connection = scene.connection
+    while not (connection._receiving or connection.error is not None) and count < 100_000:
         await asyncio.sleep(0)
         count += 1
     assert not scene.crashes
     return count
-
-
-@pytest.fixture
-def shortest_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    if COMPILED:
-        pytest.skip("compiled code has the length of a turn in it")
-    monkeypatch.setattr(time_slice, "TIME_SLICE", 0.0)
 
 
 @pytest.mark.usefixtures("shortest_turns")
@@ -706,3 +701,216 @@ async def test_an_answer_without_a_request_may_not_be_large() -> None:
     scene = Scene()
     scene.receive((20_000).to_bytes(4, "big"))
     assert isinstance(scene.closings[0], InvalidReceiveException)
+
+
+# What was received before the end
+
+
+BAD_SIZES = pytest.mark.parametrize("size", [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xfb", b"HTTP"])
+
+
+@BAD_SIZES
+async def test_answers_in_front_of_an_impossible_size_count(size: bytes) -> None:
+    scene = Scene()
+    results: list[Any] = []
+    for _ in range(3):
+        scene.send(results)
+    one, two, three = scene.correlation_ids()
+    scene.receive(scene.answer(one, "one") + scene.answer(two, "two") + size + scene.answer(three))
+    scene.receive(scene.answer(three))
+    await turns(scene)
+    assert [response.cluster_id for response, error in results if error is None] == ["one", "two"]
+    assert isinstance(results[2][1].__cause__, InvalidReceiveException)
+    assert [type(error) for error in scene.closings] == [InvalidReceiveException]
+
+
+@pytest.mark.usefixtures("shortest_turns")
+@BAD_SIZES
+async def test_answers_in_front_of_an_impossible_size_count_in_later_turns(size: bytes) -> None:
+    scene = Scene()
+    results: list[Any] = []
+    for _ in range(4):
+        scene.send(results)
+    ids = scene.correlation_ids()
+    gathered = large_answer(scene, ids[0], 80_000)
+    assert len(gathered) > FrameReader.LARGE
+    scene.receive(gathered[:-10])
+    scene.receive(gathered[-10:] + scene.answer(ids[1], "one") + large_answer(scene, ids[2], 1000) + size)
+    assert not scene.closings
+    assert not scene.connection.writable, "nothing is sent to which no answer would be read"
+    scene.connection.resume_writing()
+    assert not scene.connection.writable
+    await turns(scene)
+    assert [len(response.brokers) for response, error in results if error is None] == [80_000, 0, 1000]
+    assert isinstance(results[3][1].__cause__, InvalidReceiveException)
+    assert len(scene.closings) == 1
+
+
+@pytest.mark.usefixtures("shortest_turns")
+@pytest.mark.parametrize("how", ["eof", "lost", "stuck"])
+@pytest.mark.parametrize("passed", [0, 1, 3])
+async def test_answers_that_wait_for_their_turn_when_the_connection_ends_count(how: str, passed: int) -> None:
+    scene = Scene()
+    results: list[Any] = []
+    for _ in range(5):
+        scene.send(results)
+    ids = scene.correlation_ids()
+    answers = scene.answer(ids[0], "one") + large_answer(scene, ids[1]) + scene.answer(ids[2], "three")
+    scene.receive(answers + large_answer(scene, ids[3]) + scene.answer(ids[4])[:-1])
+    for _ in range(passed):
+        await asyncio.sleep(0)
+    assert len(results) == 1
+    if how == "eof":
+        scene.connection.eof_received()
+    elif how == "lost":
+        scene.connection.connection_lost(ConnectionResetError("reset"))
+    else:
+        scene.connection._stuck_at = 0.0
+        scene.connection._check_timeout()
+    assert [response.cluster_id for response, _ in results[:4]] == ["one", "large", "three", "large"]
+    assert results[4][1].__cause__ is scene.closings[0]
+    assert len(scene.closings) == 1
+    await asyncio.sleep(0.01)
+    assert len(results) == 5
+    assert not scene.crashes
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_a_handler_that_closes_the_connection_while_it_ends_leaves_the_rest_unanswered() -> None:
+    scene = Scene()
+    results: list[Any] = []
+    own = NetworkException("refused")
+    scene.send(results)
+    scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, lambda *_: scene.connection.close(own)))
+    scene.send(results)
+    scene.receive(b"".join(map(scene.answer, scene.correlation_ids())))
+    scene.connection.connection_lost(None)
+    assert [error is None for _, error in results] == [True, False]
+    assert scene.closings == [own]
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_a_bug_in_the_last_answers_is_a_crash_and_the_connection_ends() -> None:
+    scene = Scene()
+    scene.bug = ValueError("a bug")
+    results: list[Any] = []
+    for _ in range(3):
+        scene.send(results)
+    one, two, three = scene.correlation_ids()
+    scene.receive(scene.answer(one) + scene.answer(two, throttle=5) + scene.answer(three))
+    scene.connection.connection_lost(None)
+    assert scene.crashes == [scene.bug]
+    assert scene.connection.ended.done()
+    assert len(scene.closings) == 1
+
+
+# Handlers that take several turns
+
+
+def in_steps(scene: Scene, steps: int, done: list[str], name: str, *, bug_at: int = -1) -> None:
+    """Sends a request whose answer is handled in steps, each of which it notes."""
+
+    class InSteps(InFlightRequest):
+        at = 0
+
+        def body(self) -> list[bytes | memoryview]:
+            return [b"\0"]
+
+        def read(self, frame: bytes) -> int:
+            return 0
+
+        def answered(self) -> bool:
+            self.at += 1
+            done.append(f"{name}{self.at}")
+            if self.at == bug_at:
+                raise ValueError("a bug")
+            return self.at == steps
+
+        def failed(self, error: KafkaError) -> None:
+            done.append(f"{name} failed")
+
+    scene.connection.send(InSteps(ApiKey.METADATA, VERSION))
+
+
+async def answered_in_steps(scene: Scene, steps: list[int], answered: int, *, bug_at: int = -1) -> list[str]:
+    """Sends requests a, b, c, … and receives the answers of so many; what has been done, which grows."""
+    done: list[str] = []
+    for name, count in zip("abcd", steps, strict=False):
+        in_steps(scene, count, done, name, bug_at=bug_at)
+    numbers = range(1, answered + 1)
+    scene.receive(b"".join(scene.answer(number) for number in numbers))
+    return done
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_an_answer_is_handled_in_turns_and_those_behind_it_wait() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3, 1, 2], 3)
+    assert done == ["a1"]
+    assert not scene.transport.reading
+    assert await turns(scene) == 5
+    assert done == ["a1", "a2", "a3", "b1", "c1", "c2"]
+    assert scene.transport.reading
+    scene.connection.close(NetworkException("the end"))
+    assert len(done) == 6
+    assert not scene.crashes
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_while_an_answer_is_handled_the_next_one_is_not_late() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3, 1], 1)
+    scene.connection.in_flight[0].deadline = scene.connection._loop.time() - 1
+    scene.connection._check_timeout()
+    assert done == ["a1"]
+    await turns(scene)
+    assert done == ["a1", "a2", "a3"]
+    await asyncio.sleep(0.01)
+    assert isinstance(scene.closings[0], TimeoutException)
+    assert done[3:] == ["b failed"]
+
+
+@pytest.mark.usefixtures("shortest_turns")
+@pytest.mark.parametrize("how", ["own", "eof", "lost"])
+@pytest.mark.parametrize("passed", [0, 1])
+async def test_an_answer_is_handled_to_its_end_before_the_connection_ends(how: str, passed: int) -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [4, 2, 1], 2)
+    for _ in range(passed):
+        await asyncio.sleep(0)
+    if how == "own":
+        scene.connection.close(NetworkException("the end"))
+    elif how == "eof":
+        scene.connection.eof_received()
+    else:
+        scene.connection.connection_lost(None)
+    assert done[:4] == ["a1", "a2", "a3", "a4"]
+    assert done[4:] == (["b failed", "c failed"] if how == "own" else ["b1", "b2", "c failed"])
+    count = len(done)
+    await asyncio.sleep(0.01)
+    assert len(done) == count
+    assert len(scene.closings) == 1
+    assert not scene.crashes
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_a_bug_in_a_later_turn_is_a_crash_and_the_other_answers_are_handled() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3, 1], 2, bug_at=2)
+    await asyncio.sleep(0.01)
+    assert done == ["a1", "a2", "b1"]
+    assert [type(error) for error in scene.crashes] == [ValueError]
+    scene.connection.close(NetworkException("the end"))
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_close_when_answered_waits_until_the_answer_has_been_handled() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3], 1)
+    last_words = NetworkException("it has moved")
+    scene.connection.close_when_answered(last_words)
+    assert done == ["a1"]
+    await turns(scene)
+    assert done == ["a1", "a2", "a3"]
+    assert scene.closings == [last_words]
+    assert not scene.crashes

@@ -14,7 +14,6 @@ from aioproducer.broker.network.channel.receive_deadlines import ReceiveDeadline
 from aioproducer.broker.requests.request import ClientSoftware, Request
 from aioproducer.broker.security.listener_security import ListenerSecurity
 from aioproducer.broker.security.sasl_server_authenticator import ANONYMOUS
-from aioproducer.errors import InvalidReceiveException
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.security.tls.peer import certified_name
@@ -123,10 +122,9 @@ class KafkaChannel(asyncio.BufferedProtocol):
         return buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        try:
-            frames: list[bytes | memoryview] = list(self._frames.buffer_updated(nbytes))
-        except InvalidReceiveException as error:
-            self.close(str(error))
+        frames: list[bytes | memoryview] = list(self._frames.buffer_updated(nbytes))
+        if self._frames.error is not None:
+            self.close(str(self._frames.error))
             return
         if self._frames.large is not None:
             frames.insert(0, self._frames.take_large())

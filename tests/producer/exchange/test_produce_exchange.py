@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioproducer import Delivery, KafkaProducer
+from aioproducer.errors import NetworkException
+from aioproducer.errors.error_code import ErrorCode
+from aioproducer.protocol.api_key import ApiKey
+from tests.support.inside import parts_of
+from tests.support.producing import all_memory_free, make_producer
+from tests.support.scripted_broker import ScriptedCluster, edited, error
+from tests.support.turns import Turns
+from tests.support.turns import shortest_turns as shortest_turns
+from tests.support.virtual_time import World, virtual
+
+PARTITIONS = 12
+
+pytestmark = pytest.mark.usefixtures("shortest_turns")
+
+
+class Ends:
+    """Sends a record to each partition in one request, and notes how each ends, and in which turn of the loop."""
+
+    def __init__(self, producer: KafkaProducer[Any, Any], at_end: Callable[[int], object] = lambda count: None) -> None:
+        self.turn: list[int] = []
+        self.kinds: Counter[str] = Counter()
+        self._turns = Turns()
+        self._at_end = at_end
+        self.deliveries = [producer.send("t", b"v", partition=partition) for partition in range(PARTITIONS)]
+        for delivery in self.deliveries:
+            delivery.add_done_callback(self._ended)
+
+    def _ended(self, delivery: Delivery) -> None:
+        self.turn.append(self._turns.count)
+        problem = delivery.exception()
+        self.kinds["" if problem is None else type(problem).__name__] += 1
+        self._at_end(len(self.turn))
+
+    async def all(self, producer: KafkaProducer[Any, Any]) -> None:
+        await producer.flush()
+        self._turns.stop()
+        assert len(self.turn) == PARTITIONS
+
+
+async def one_request(cluster: ScriptedCluster, **config: Any) -> KafkaProducer[Any, Any]:
+    """A producer that sends the records in one request."""
+    cluster.create_topic("t", PARTITIONS)
+    producer = make_producer(cluster.bootstrap_servers, **{"linger_ms": 50, **config})
+    await producer.start()
+    _ = await producer.partitions_for("t")
+    return producer
+
+
+def refuse(*partitions: int) -> Callable[[Any], object]:
+    def edit(response: Any) -> None:
+        for topic in response.responses:
+            for partition in topic.partition_responses:
+                if partition.index in partitions:
+                    partition.error_code, partition.base_offset = ErrorCode.TOPIC_AUTHORIZATION_FAILED, -1
+
+    return edit
+
+
+@virtual
+async def test_the_loop_has_turns_while_batches_fail(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        ends = Ends(producer)
+        await ends.all(producer)
+        assert cluster.broker.count(ApiKey.PRODUCE) == 1
+        assert len(set(ends.turn)) == PARTITIONS
+        assert ends.kinds == {"TopicAuthorizationException": PARTITIONS}
+        assert all_memory_free(producer)
+        await producer.close()
+
+
+@virtual
+async def test_batches_that_succeed_end_in_one_turn(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+        ends = Ends(producer)
+        await ends.all(producer)
+        assert len(set(ends.turn)) == 1
+        cluster.broker.script(ApiKey.PRODUCE, edited(refuse(3, 7)))
+        ends = Ends(producer)
+        await ends.all(producer)
+        assert len(set(ends.turn)) == 3, "a turn ends with a batch that fails"
+        await producer.close()
+
+
+@virtual
+async def test_retries_wait_in_order_while_the_loop_has_turns(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.NOT_ENOUGH_REPLICAS))
+        ends = Ends(producer)
+        for number in range(5):
+            await asyncio.sleep(0.05)
+            for partition in range(PARTITIONS):
+                _ = producer.send("t", b"%d" % number, partition=partition)
+        await ends.all(producer)
+        for partition in range(PARTITIONS):
+            assert cluster.values("t", partition) == [b"v", b"0", b"1", b"2", b"3", b"4"]
+        await producer.close()
+
+
+@virtual
+async def test_a_connection_that_ends_among_the_batches_of_an_answer_changes_nothing_for_the_rest(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+
+        def disconnect(count: int) -> None:
+            if count == 3:
+                parts_of(producer).client.links[0].disconnect(NetworkException("in the middle"))
+
+        ends = Ends(producer, disconnect)
+        await ends.all(producer)
+        assert ends.kinds == {"TopicAuthorizationException": PARTITIONS}
+        assert len(set(ends.turn)) == 3
+        assert cluster.broker.count(ApiKey.PRODUCE) == 1
+        assert all_memory_free(producer)
+        await producer.close()
+
+
+@virtual
+async def test_a_producer_that_is_closed_among_the_batches_of_an_answer_ends_each_once(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        closing: list[asyncio.Task[None]] = []
+
+        def close(count: int) -> None:
+            if count == 3:
+                closing.append(asyncio.get_running_loop().create_task(producer.close(0)))
+
+        ends = Ends(producer, close)
+        await ends.all(producer)
+        await closing[0]
+        assert all_memory_free(producer)
+
+
+@virtual
+async def test_a_crash_among_the_batches_of_an_answer_leaves_nothing_unended(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+
+        def crash(count: int) -> None:
+            if count == 3:
+                parts_of(producer).supervisor.crash(ValueError("a bug"))
+
+        ends = Ends(producer, crash)
+        await ends.all(producer)
+        assert ends.kinds["TopicAuthorizationException"] == 3
+        assert ends.kinds["KafkaError"] + ends.kinds["DeliveryError"] == PARTITIONS - 3
+        assert all_memory_free(producer)
+        await producer.close()
+
+
+@virtual
+async def test_a_fatal_error_among_the_batches_of_an_answer_fails_all_of_them(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster, transactional_id="x")
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.PRODUCER_FENCED))
+        ends = Ends(producer)
+        await ends.all(producer)
+        assert cluster.broker.count(ApiKey.PRODUCE) == 1
+        assert set(ends.kinds) == {"ProducerFencedException"}
+        await asyncio.sleep(0.1)  # batches given up under way keep their memory until their request has ended
+        assert all_memory_free(producer)
+        await producer.close()
