@@ -125,6 +125,8 @@ class ParkingLot:
         self._placing_slice = TimeSlice(accumulator.loop)
         self._placing = False
         self._failing: _Failing | None = None
+        self._chosen = False
+        """A record has come whose partition the user's partitioner chooses."""
         self._choosing = False
         """The user's partitioner is asked about records that are about to move."""
         self._count = 0
@@ -183,6 +185,8 @@ class ParkingLot:
         self._gate()
 
     def _line_up(self, record: ParkedRecord) -> None:
+        if record.choose is not None:
+            self._chosen = True
         if self._has_metadata(record):
             self.memory.add(record)
         else:
@@ -285,7 +289,7 @@ class ParkingLot:
         """
         refused: dict[ParkedRecord, KafkaError] = {}
         waiting = self.metadata.get(topic)
-        if waiting is None:
+        if waiting is None or not self._chosen:
             return refused
         undecided = [record for record in waiting.records.values() if record.undecided()]
         if not undecided:
