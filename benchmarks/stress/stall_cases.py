@@ -76,7 +76,7 @@ async def _send(producer: KafkaProducer) -> None:
 
 async def starting(loop: MeasuredLoop, size: int) -> Held:
     """Tasks that await ``send``, of a producer that has just been started and has memory for all of them."""
-    async with EmbeddedCluster() as cluster:
+    with ThreadedCluster() as cluster:
         cluster.create_topic("t", 4)
         producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, buffer_memory=1 << 28)
         await producer.start()
