@@ -147,11 +147,11 @@ def memory_of_a_batch_that_expired_under_way_never_comes_back(monkeypatch: pytes
 
 @bug()
 def an_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    def notify(original: Any, self: Any, request: Any, error: Any) -> None:
+    def tell(original: Any, self: Any, request: Any) -> None:
         if request.correlation_id % 7:
-            original(self, request, error)
+            original(self, request)
 
-    wrap(monkeypatch, Connection, "_tell", notify)
+    wrap(monkeypatch, Connection, "_tell_answer", tell)
 
 
 @bug()
