@@ -545,10 +545,11 @@ class ParkingLot:
 
     def fail_more(self) -> bool:
         """Fails more of these records for another turn. Returns whether some are left."""
-        if self._failing is None:
+        what = self._failing
+        if what is None:
             return False
         self._expiring.begin()
-        while (what := self._failing) is not None:
+        while what is not None:
             record = self._oldest()
             if record is None or record.number > what.newest:
                 self._failing = None
@@ -557,9 +558,10 @@ class ParkingLot:
             self._take_out(record)
             self._leave(record)
             self._fail(record, what.error, aborted=what.aborted)
+            what = self._failing  # None if a callback has failed all at once
             if self._expiring.over():
                 break
-        return self._failing is not None
+        return what is not None
 
     def _oldest(self) -> ParkedRecord | None:
         for record in self._parked.values():
