@@ -243,6 +243,12 @@ class KafkaClient:
         for link in self._all_links():
             link.abort(error)
 
+    def handle_received(self) -> None:
+        """Handles at once the answers that wait for their turns of the loop."""
+        for link in self._all_links():
+            if link.connection is not None:
+                link.connection.handle_received()
+
     def _all_links(self) -> list[BrokerLink]:
         return [*self.links.values(), *self._retired]
 

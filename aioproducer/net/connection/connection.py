@@ -28,6 +28,9 @@ R = TypeVar("R", bound=Response)
 _SIZE_BYTES: Final = 4
 """In front of every frame."""
 
+LISTENS: Final = 0.002
+"""Seconds for what the socket still has when a request is late: long enough that every event loop reads it once."""
+
 _NO_LINGER: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 """SO_LINGER: closing a socket drops what the kernel has not sent, and resets the connection."""
 
@@ -98,6 +101,8 @@ class Connection:
         self._unread: deque[bytes | memoryview] = deque()
         """Answers that arrived with these, or for which one turn of the loop was not enough."""
         self._receiving = True
+        self._heard = False
+        """Bytes have arrived since a request was found late, or ever."""
         """Whether the socket is read from; not while any of these answers waits for the next turn."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -229,6 +234,9 @@ class Connection:
             if due > now:
                 if due < math.inf:
                     self._timer = self._loop.call_at(due, self._check_timeout)
+            elif oldest is not None and oldest.deadline <= now and self._heard:
+                self._heard = False  # its answer may be among what the socket still has: there is more after a turn
+                self._timer = self._loop.call_at(now + LISTENS, self._check_timeout)
             elif oldest is not None and oldest.deadline <= now:
                 waited = f"{(now - oldest.sent_at) * 1000:.0f} ms (request.timeout.ms)"
                 self.close(TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited}"))
@@ -260,6 +268,7 @@ class Connection:
 
     def buffer_updated(self, nbytes: int) -> None:
         with self._guard:
+            self._heard = True
             frames = self._frames.buffer_updated(nbytes)
             if self.error is not None:
                 return
@@ -277,6 +286,12 @@ class Connection:
         if place >= len(self.in_flight):
             return VERSIONS_RESPONSE  # no open request expects it
         return APIS[self.in_flight[place].api_key].largest_response
+
+    def handle_received(self) -> None:
+        """Handles at once the answers that wait for their turns of the loop."""
+        with self._guard:
+            if self.error is None:
+                self._handle_answers(at_once=True)
 
     def _go_on(self) -> None:
         with self._guard:

@@ -240,9 +240,12 @@ class Sender:
         self._failures.close(self._loop.time())
 
     async def abort_in_turns(self, error: KafkaError) -> None:
-        """Does what :meth:`abort` does in turns of the loop; if the caller is cancelled meanwhile, the rest at once."""
+        """Does what :meth:`abort` does in turns of the loop; if the caller is cancelled meanwhile, the rest at once.
+        Answers that were received before count.
+        """
         self._lot.shut()
         try:
+            self._client.handle_received()
             left = self._begin_to_give_up(error)
             while left:
                 await asyncio.sleep(0)

@@ -11,7 +11,7 @@ import pytest
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
-from aioproducer.net.connection.connection import Connection
+from aioproducer.net.connection.connection import LISTENS, Connection
 from aioproducer.net.connection.in_flight_request import InFlightRequest, MessageRequest
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.frame_reader import FrameReader
@@ -20,6 +20,7 @@ from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.turns import shortest_turns as shortest_turns
+from tests.support.virtual_time import World, virtual
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -773,6 +774,25 @@ async def test_answers_that_wait_for_their_turn_when_the_connection_ends_count(h
     await asyncio.sleep(0.01)
     assert len(results) == 5
     assert not scene.crashes
+
+
+@virtual
+async def test_a_request_is_not_late_while_the_socket_has_more(world: World) -> None:
+    scene = Scene(request_timeout=1)
+    results: list[Any] = []
+    for _ in range(3):
+        scene.send(results)
+    ids = scene.correlation_ids()
+    scene.connection._loop.hold(2)  # type: ignore[attr-defined]
+    scene.receive(scene.answer(ids[0]))
+    scene.connection._check_timeout()
+    assert not scene.closings
+    scene.receive(scene.answer(ids[1]))
+    await asyncio.sleep(LISTENS + 0.001)
+    assert not scene.closings
+    await asyncio.sleep(LISTENS + 0.001)
+    assert isinstance(scene.closings[0], TimeoutException)
+    assert [error is None for _, error in results] == [True, True, False]
 
 
 @pytest.mark.usefixtures("shortest_turns")

@@ -130,6 +130,25 @@ async def test_a_connection_that_ends_among_the_batches_of_an_answer_changes_not
 
 
 @virtual
+@pytest.mark.parametrize("after", range(1, 4))
+async def test_what_was_answered_counts_when_the_producer_is_closed_meanwhile(world: World, after: int) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+        cluster.broker.script(ApiKey.PRODUCE, edited(refuse(*range(0, PARTITIONS, 2))))
+        closing: list[asyncio.Task[None]] = []
+
+        def close(count: int) -> None:
+            if count == after:
+                closing.append(asyncio.get_running_loop().create_task(producer.close(0)))
+
+        ends = Ends(producer, close)
+        await ends.all(producer)
+        await closing[0]
+        assert ends.kinds == {"": PARTITIONS // 2, "TopicAuthorizationException": PARTITIONS // 2}
+        assert all_memory_free(producer)
+
+
+@virtual
 async def test_a_producer_that_is_closed_among_the_batches_of_an_answer_ends_each_once(world: World) -> None:
     async with ScriptedCluster() as cluster:
         producer = await one_request(cluster)
