@@ -189,7 +189,7 @@ def assemble(inputs: Inputs) -> ProducerCore:
         supervisor,
         random,
         on_id=lambda: schedule.look_at(*incomplete.queues()),
-        on_refused=lambda error: sender.id_refused(error),
+        on_refused=lambda error: sender.give_up_waiting(error),
         on_fatal=lambda error: sender.fail(error),
     )
     transactions: TransactionManager | None = None

@@ -97,13 +97,13 @@ class Connection:
         self._read: bytes | memoryview | None = None
         """The large answer being read, which belongs to the oldest request."""
         self._answering: InFlightRequest | None = None
-        """A request whose answer has been read, and whose handler goes on in the next turn of the loop."""
+        """The request whose answer has been read and is handled over several turns of the loop."""
         self._unread: deque[bytes | memoryview] = deque()
         """Answers that arrived with these, or for which one turn of the loop was not enough."""
         self._receiving = True
-        self._heard = False
-        """Bytes have arrived since a request was found late, or ever."""
         """Whether the socket is read from; not while any of these answers waits for the next turn."""
+        self._heard = False
+        """Bytes have arrived since the last look that found a request late."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._correlation_id: i64 = 0
@@ -235,7 +235,7 @@ class Connection:
                 if due < math.inf:
                     self._timer = self._loop.call_at(due, self._check_timeout)
             elif oldest is not None and oldest.deadline <= now and self._heard:
-                self._heard = False  # its answer may be among what the socket still has: there is more after a turn
+                self._heard = False  # its answer may be among what the socket still has
                 self._timer = self._loop.call_at(now + LISTENS, self._check_timeout)
             elif oldest is not None and oldest.deadline <= now:
                 waited = f"{(now - oldest.sent_at) * 1000:.0f} ms (request.timeout.ms)"
@@ -392,8 +392,7 @@ class Connection:
 
     def _end(self, error: KafkaError) -> None:
         """Closes the connection, which is of no use any more. What the other side has answered before counts."""
-        with self._guard:
-            self._handle_answers(at_once=True)
+        self.handle_received()
         self.close(error)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -56,8 +56,8 @@ class InFlightRequest:
         raise NotImplementedError
 
     def answered(self) -> bool:
-        """Accepts what was read, for a turn of the loop. Returns whether that is done; otherwise it goes on when it is
-        called again."""
+        """Handles what was read, for one turn of the loop. Returns whether it is done; if not, the next call
+        continues."""
         raise NotImplementedError
 
     def failed(self, error: KafkaError) -> None:

@@ -48,7 +48,7 @@ A task starts in the turn after its creation, and may then only create the next 
 """
 
 PER_NEWCOMER: Final = 2
-"""Records that are decided about, and placed, for each newcomer: they become fewer however many come in a turn."""
+"""For each newcomer so many trials end, and so many records are placed: with two, those that wait become fewer."""
 
 
 def serializer_at_work(record: ParkedRecord, now: float) -> str:
@@ -63,10 +63,10 @@ def serializer_at_work(record: ParkedRecord, now: float) -> str:
 class _Failing:
     """Why parked records fail, turn by turn, and which."""
 
-    def __init__(self, error: KafkaError, newest: int) -> None:
+    def __init__(self, error: KafkaError) -> None:
         self.error = error
         self.aborted = False
-        self.newest = newest
+        self.newest = 0
         """The number of the newest of them."""
 
 
@@ -330,7 +330,7 @@ class ParkingLot:
                 break
 
     def _place_some(self) -> None:
-        """Places PER_NEWCOMER records while placing is paused: so the line empties whatever joins it in each turn."""
+        """Places PER_NEWCOMER records if placing is paused. So the line becomes shorter with each record that joins."""
         if self._placing or self._failing is not None:
             return
         self._placing = True
@@ -538,7 +538,7 @@ class ParkingLot:
         """Fails everything parked, oldest first: the first ones now, the others with ``fail_more``. Until then nothing
         is placed. Returns whether some are left. The first error counts."""
         if self._failing is None:
-            self._failing = _Failing(error, self._count)
+            self._failing = _Failing(error)
         self._failing.newest = self._count
         self._failing.aborted |= aborted
         return self.fail_more()

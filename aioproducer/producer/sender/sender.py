@@ -187,10 +187,6 @@ class Sender:
         self._completer.give_up_waiting(error)
         self._alarm.ring()
 
-    def id_refused(self, error: KafkaError) -> None:
-        """The broker gives no producer id now: what waits for one fails."""
-        self.give_up_waiting(error)
-
     def crashed(self, error: BaseException) -> None:
         """A task that must not die has died: everything that waits for it must end."""
         failed = KafkaError(f"the producer failed: {type(error).__name__}: {error}")
@@ -249,7 +245,7 @@ class Sender:
             left = self._begin_to_give_up(error)
             while left:
                 await asyncio.sleep(0)
-                left = self._lot.fail_more() or self._completer.give_up_more()
+                left = self.parts.sender_pass.give_up_more()
         except Exception as bug:
             self.parts.supervisor.crash(bug)
         finally:

@@ -59,7 +59,7 @@ class SenderPass:
         self._watch.pass_begins()
         alarm, schedule, lot = self._alarm, self._schedule, self._lot
         wants_turn = schedule.take_due(now)
-        giving_up = lot.fail_more() or self._completer.give_up_more()
+        giving_up = self.give_up_more()
         if not giving_up:
             self._expiry.expire(now)
         schedule.hurry(wanted=bool(lot.memory.records) and not lot.paused)
@@ -89,3 +89,7 @@ class SenderPass:
                 alarm.ring_at(deadline)
             if lot.paused:
                 alarm.ring()
+
+    def give_up_more(self) -> bool:
+        """Fails more of the records that are given up, for one turn. Returns whether some are left."""
+        return self._lot.fail_more() or self._completer.give_up_more()
