@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import encode
 from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -20,22 +21,36 @@ from aioproducer.protocol.messages.metadata import (
 )
 
 METADATA_VERSION = 12
+PRODUCE_VERSION = 12
 
 Answer = Callable[[int, int], bytes | None]
 """The body of the answer to a request of this API, of this broker's port; None: no answer."""
 
 
 def versions() -> bytes:
-    """An ApiVersions response, version 0, for metadata alone."""
-    known = [ApiVersion(ApiKey.API_VERSIONS, 0, 0), ApiVersion(ApiKey.METADATA, METADATA_VERSION, METADATA_VERSION)]
+    """An ApiVersions response, version 0, for metadata and records."""
+    known = [
+        ApiVersion(ApiKey.PRODUCE, PRODUCE_VERSION, PRODUCE_VERSION),
+        ApiVersion(ApiKey.METADATA, METADATA_VERSION, METADATA_VERSION),
+        ApiVersion(ApiKey.API_VERSIONS, 0, 0),
+    ]
     return b"".join(encode(ApiVersionsResponse(0, known), 0))
 
 
-def metadata(port: int, topic: str, partitions: int, *, leader: int = 0, epoch: int = 1, topic_id: int = 0) -> bytes:
+def metadata(
+    port: int,
+    topic: str,
+    partitions: int,
+    *,
+    leader: int = 0,
+    epoch: int = 1,
+    topic_id: int = 0,
+    error: ErrorCode = ErrorCode.NONE,
+) -> bytes:
     """A topic whose partitions this broker leads, each with three replicas. All broker ids are its own."""
     of = [MetadataResponsePartition(0, number, leader, epoch, [0, 1, 2], [0, 1, 2], []) for number in range(partitions)]
     brokers = [MetadataResponseBroker(node, "127.0.0.1", port) for node in range(leader + 1)]
-    topics = [MetadataResponseTopic(0, topic, UUID(int=topic_id), partitions=of)]
+    topics = [MetadataResponseTopic(error, topic, UUID(int=topic_id), partitions=of)]
     response = MetadataResponse(brokers=brokers, topics=topics)
     return b"\0" + b"".join(encode(response, METADATA_VERSION))  # the header's tags
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.errors import DeliveryError, ProducerFencedException
+from aioproducer.errors import DeliveryError, NetworkException, ProducerFencedException
+from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.producer import core_of
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing import ThreadedCluster
@@ -327,6 +328,90 @@ async def _changed(loop: MeasuredLoop, size: int, after: Callable[[int], bytes])
             await producer.close(0)
 
 
+async def many_ask(loop: MeasuredLoop, size: int) -> Held:
+    """Callers of ``partitions_for`` that wait for the same metadata."""
+
+    def answer(key: int, port: int) -> bytes:
+        return canned_broker.versions() if key == ApiKey.API_VERSIONS else canned_broker.metadata(port, "t", 4)
+
+    async def ask(producer: KafkaProducer) -> None:
+        _ = await producer.partitions_for("t")
+
+    return await _waiting_for_metadata(loop, size, answer, ask)
+
+
+async def forbidden(loop: MeasuredLoop, size: int) -> Held:
+    """Tasks that await ``send`` to a topic that they may not write to."""
+
+    def answer(key: int, port: int) -> bytes:
+        if key == ApiKey.API_VERSIONS:
+            return canned_broker.versions()
+        return canned_broker.metadata(port, "t", 0, error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+    async def fail(producer: KafkaProducer) -> None:
+        try:
+            await _send(producer)
+        except DeliveryError:
+            return
+        raise WrongRun("the record did not fail")
+
+    return await _waiting_for_metadata(loop, size, answer, fail)
+
+
+async def _waiting_for_metadata(
+    loop: MeasuredLoop,
+    size: int,
+    answer: canned_broker.Answer,
+    call: Callable[[KafkaProducer], Coroutine[Any, Any, object]],
+) -> Held:
+    """So many callers, once they wait, until all have ended."""
+    with canned_broker.serving(answer) as port:
+        producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{port}", enable_idempotence=False, buffer_memory=1 << 28)
+        await producer.start()
+        try:
+            tasks = [asyncio.create_task(call(producer)) for _ in range(size)]
+            await asyncio.sleep(0)
+            gc.collect()
+            with loop.measured() as held:
+                await asyncio.wait(tasks)
+            for task in tasks:
+                task.result()
+        finally:
+            await producer.close(0)
+    return held
+
+
+async def lost(loop: MeasuredLoop, size: int) -> Held:
+    """A connection ends with as many requests as there may be on it. Their batches, 200 in each, are sent again."""
+
+    def answer(key: int, port: int) -> bytes | None:
+        if key == ApiKey.API_VERSIONS:
+            return canned_broker.versions()
+        return canned_broker.metadata(port, "t", size) if key == ApiKey.METADATA else None
+
+    with canned_broker.serving(answer) as port:
+        producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{port}", enable_idempotence=False, linger_ms=0)
+        await producer.start()
+        try:
+            await producer.partitions_for("t")
+            for partition in range(size):  # ready before there is a connection to their leader
+                _ = producer.send("t", b"v", partition=partition)
+            async with asyncio.timeout(10):
+                while sender_of(producer).requests_in_flight() * 200 < size:
+                    await sender_of(producer).passed()
+            connection = parts_of(producer).client.links[0].connection
+            assert connection is not None
+            gc.collect()
+            with loop.measured() as held:
+                loop.call_soon(connection.close, NetworkException("the broker is gone"))
+                await asyncio.wait([connection.ended])
+            if producer.metrics()["record-retry-total"] != size:
+                raise WrongRun("not all batches were under way")
+        finally:
+            await producer.close(0)
+    return held
+
+
 async def first_topics(loop: MeasuredLoop, size: int) -> Held:
     """The producer gets the metadata of many topics, for each of which a record waits, and delivers these."""
     return (await _topics(loop, size)).first
@@ -501,6 +586,9 @@ CASES = (
     Case("metadata-again", "partitions of a topic whose metadata comes again, unchanged", 100_000, metadata_again),
     Case("moved", "partitions of a topic, all with other leaders", 100_000, moved),
     Case("created-anew", "partitions of a topic that becomes another one, with one partition", 100_000, created_anew),
+    Case("many-ask", "callers of `partitions_for` that wait for the metadata of one topic", 20_000, many_ask),
+    Case("forbidden", "tasks that await `send` to a topic that they may not write to", 20_000, forbidden),
+    Case("lost", "batches in the requests of a connection that ends", 1000, lost),
     Case("first-topics", "topics in their first metadata, each with a record that waits for it", 10_000, first_topics),
     Case("topics-again", "topics whose metadata comes again, unchanged", 10_000, topics_again),
     Case("idle-topics", "topics that are forgotten (`metadata.max.idle.ms`)", 10_000, idle_topics),

@@ -56,11 +56,11 @@ class _Guard:
 class Connection:
     """Frames on a socket.
 
-    Any violation (a time-out, an answer out of turn, bytes that are no message) closes the connection, and every
-    request without an answer ends with NetworkException: whether the broker acted on it is not known. Answers that
-    came before a violation, or before the other side ended the connection, count.
-    ``on_closed(error)`` is called once, after that; ``on_room()`` when there may be room for a request and nothing else
-    reports it: a full socket takes bytes again, or a call was answered; ``on_throttled(milliseconds)`` when an answer
+    Any violation (a time-out, an answer out of turn, bytes that are no message) closes the connection.
+    ``on_closed(error)`` is called once, and every request without an answer ends with NetworkException, in turns of the
+    loop: whether the broker acted on it is not known. Answers that came before a violation, or before the other side
+    ended the connection, count. ``on_room()`` is called when there may be room for a request and nothing else reports
+    it: a full socket takes bytes again, or a call was answered; ``on_throttled(milliseconds)`` when an answer
     throttles the client; ``on_crash(error)`` with what a handler raised, which is a bug. ``spare_buffers`` belong to
     all connections of a client: only a connection on which an answer is incomplete has one of its own.
     """
@@ -100,6 +100,8 @@ class Connection:
         """The request whose answer has been read and is handled over several turns of the loop."""
         self._unread: deque[bytes | memoryview] = deque()
         """Answers that arrived with these, or for which one turn of the loop was not enough."""
+        self._lost: deque[InFlightRequest] = deque()
+        """The requests without an answer that have not ended yet, once the connection is closed."""
         self._receiving = True
         """Whether the socket is read from; not while any of these answers waits for the next turn."""
         self._heard = False
@@ -117,8 +119,10 @@ class Connection:
         self.unsettled = False
         """Whether its end leaves the fate of a request open. Without responses the fate is never known."""
         self._last_words: KafkaError | None = None
+        self._let_go = True
+        """The event loop has let go of the socket, or never had one."""
         self.ended: asyncio.Future[None] = self._loop.create_future()
-        """Done when it is closed and the event loop has let go of the socket."""
+        """Done when it is closed, the event loop has let go of the socket, and all requests have ended."""
 
     def send(self, request: InFlightRequest, *, expect_response: bool = True) -> None:
         """Writes a request and reports its end to it. A request without response has no end to report."""
@@ -192,7 +196,7 @@ class Connection:
             self._timer.cancel()
             self._timer = None
         if self._transport is None:
-            self.ended.set_result(None)
+            pass
         elif graceful:
             self._transport.close()
         elif self.in_flight:
@@ -201,19 +205,29 @@ class Connection:
             self._transport.abort()
         self._read = None
         self._unread.clear()
-        answering, self._answering = self._answering, None
-        if answering is not None:
-            self._tell_answer(answering)
-        unanswered, self.in_flight = self.in_flight, deque()
-        self.unsettled |= len(unanswered) > 0
-        for request in unanswered:
-            lost = NetworkException(f"the connection to {self.peer} ended before {request.name} was answered: {error}")
-            lost.__cause__ = error
-            try:
-                request.failed(lost)
-            except Exception as bug:
-                self._on_crash(bug)
+        self._lost, self.in_flight = self.in_flight, deque()
+        self.unsettled |= len(self._lost) > 0
+        self._loop.call_soon(self._go_on)  # first: before whoever is told that it is closed acts on that
         self._on_closed(self, error)
+
+    def _end_requests(self) -> None:
+        """Ends the requests that were open when the connection ended, oldest first, for a turn of the loop."""
+        self._slice.begin()
+        while self._answering is not None or self._lost:
+            if self._answering is not None:
+                self._tell_answer(self._answering)
+            elif self._tell_loss(self._lost[0]):
+                self._lost.popleft()
+            if self._slice.over():
+                break
+        if self._answering is not None or self._lost:
+            self._loop.call_soon(self._go_on)
+        else:
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._let_go and self._answering is None and not self._lost and not self.ended.done():
+            self.ended.set_result(None)
 
     def unsent(self) -> int:
         """Bytes that the socket has not taken yet."""
@@ -255,6 +269,7 @@ class Connection:
             # uvloop's transports only look like asyncio's, so there is no isinstance to ask.
             transport = cast(asyncio.Transport, transport)
             self._transport = transport
+            self._let_go = False
             self._metrics.connected(self._loop.time())
             if self.error is not None:  # given up before it was made
                 _abort(transport)
@@ -297,13 +312,15 @@ class Connection:
         with self._guard:
             if self.error is None:
                 self._handle_answers()
+            else:
+                self._end_requests()
 
     def _handle_answers(self, *, at_once: bool = False) -> None:
         """Handles what was received, in its order: ``at_once``, or for a turn of the loop; then more may come."""
         begun = False
         self._slice.begin()
         try:
-            while self._unread or self._read is not None or self._answering is not None:
+            while self.error is None and (self._unread or self._read is not None or self._answering is not None):
                 if begun and not at_once and self._slice.over():
                     self._receive(False)
                     self._loop.call_soon(self._go_on)
@@ -371,19 +388,26 @@ class Connection:
         self._tell_answer(request)
 
     def _tell_answer(self, request: InFlightRequest) -> None:
-        """Lets the request handle its answer, for a turn of the loop; all of it if the connection has ended."""
-        done = False
-        while not done:
-            try:
-                done = request.answered()
-            except Exception as bug:
-                done = True
-                self._on_crash(bug)
-            if self.error is None:
-                break
+        """Lets the request handle its answer, for a turn of the loop."""
+        try:
+            done = request.answered()
+        except Exception as bug:
+            done = True
+            self._on_crash(bug)
         self._answering = None if done else request
         if done and self._last_words is not None and not self.in_flight:
             self.close(self._last_words)
+
+    def _tell_loss(self, request: InFlightRequest) -> bool:
+        """Lets the request fail, for a turn of the loop. Returns whether it is done."""
+        error = self.error
+        lost = NetworkException(f"the connection to {self.peer} ended before {request.name} was answered: {error}")
+        lost.__cause__ = error
+        try:
+            return request.failed(lost)
+        except Exception as bug:
+            self._on_crash(bug)
+            return True
 
     def eof_received(self) -> bool:
         with self._guard:
@@ -401,8 +425,8 @@ class Connection:
             error.__cause__ = exc
             self._end(error)
             self._metrics.disconnected(self._loop.time())
-            if not self.ended.done():
-                self.ended.set_result(None)
+            self._let_go = True
+            self._settle()
 
     def pause_writing(self) -> None:
         with self._guard:

@@ -25,7 +25,8 @@ class InFlightRequest:
     """A connection's view of a request: when it was sent, and how long to wait for its answer (times are the loop's).
 
     Subclasses define its message and handle its answer. It ends exactly once: with ``read`` and then ``answered`` until
-    that is done, or with ``failed``. Subclasses are compiled with it, so that none of these is a call of Python.
+    that is done, or with ``failed`` until that is. Subclasses are compiled with it, so that none of these is a call of
+    Python.
     """
 
     def __init__(self, api_key: ApiKey, version: i64) -> None:
@@ -60,8 +61,8 @@ class InFlightRequest:
         continues."""
         raise NotImplementedError
 
-    def failed(self, error: KafkaError) -> None:
-        """There will be no answer."""
+    def failed(self, error: KafkaError) -> bool:
+        """There will be no answer. Handles that, for one turn of the loop, as ``answered`` does."""
         raise NotImplementedError
 
 
@@ -109,5 +110,6 @@ class MessageRequest(InFlightRequest):
         self._handler(self._response, None)
         return True
 
-    def failed(self, error: KafkaError) -> None:
+    def failed(self, error: KafkaError) -> bool:
         self._handler(None, error)
+        return True

@@ -84,9 +84,11 @@ class InFlightBatches(InFlightRequest):
         """The requests that are unanswered on its connection when it is sent, itself too."""
         self.answer: ProduceAnswer | None = None
         self.answers: list[PartitionAnswer | None] = []
-        """Those of its batches, once they are being handled …"""
+        """Those of its batches, once they are being handled."""
+        self.too_large = False
+        """Its connection has ended because it was too large."""
         self.handled: i64 = 0
-        """… and how many are."""
+        """The batches whose end is handled."""
 
     def body(self) -> list[bytes | memoryview]:
         return write_request(self._exchange.start(self.version), self.drained, self.names, self.version)
@@ -98,8 +100,8 @@ class InFlightBatches(InFlightRequest):
     def answered(self) -> bool:
         return self._exchange.answered(self)
 
-    def failed(self, error: KafkaError) -> None:
-        self._exchange.failed(self, error)
+    def failed(self, error: KafkaError) -> bool:
+        return self._exchange.failed(self, error)
 
 
 @final
@@ -229,22 +231,35 @@ class ProduceExchange:
         if self._pipeline is not None:
             self._pipeline.sent(request.link.node_id, records, size, now)
 
-    def failed(self, request: InFlightBatches, error: KafkaError) -> None:
-        """There is no answer: the fate of the batches is unknown."""
+    def failed(self, request: InFlightBatches, error: KafkaError) -> bool:
+        """There is no answer: the fate of the batches is unknown. Handles that for a turn of the loop, and returns
+        whether it is done; otherwise it is to be called again."""
+        self._slice.begin()
         now = self._time()
-        if self._acks != 0:
-            request.line.window.failed(len(request.drained))
-            request.line.limit.ended(request.size)
-        too_large = False
-        if request.deadline <= now:
-            request.line.timely.timed_out()
-            request.line.limit.timed_out(request.size, request.sent_at, now)
-        elif isinstance(error.__cause__, NetworkException):
-            request.line.frames.cut_off(request.size, request.sent_at, now)
-            too_large = len(request.drained) == 1 and request.line.frames.blames(request.size)
-        for one in request.drained:
-            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now, too_large=too_large)
+        if request.handled == 0:
+            self._begin_failure(request, error, now)
+        drained = request.drained
+        while request.handled < len(drained):
+            one = drained[request.handled]
+            request.handled += 1
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now, too_large=request.too_large)
+            if self._slice.over():
+                break
         self._wake()
+        return request.handled == len(drained)
+
+    def _begin_failure(self, request: InFlightBatches, error: KafkaError, now: float) -> None:
+        """Learns what the loss says about the connection."""
+        line, size = request.line, request.size
+        if self._acks != 0:
+            line.window.failed(len(request.drained))
+            line.limit.ended(size)
+        if request.deadline <= now:
+            line.timely.timed_out()
+            line.limit.timed_out(size, request.sent_at, now)
+        elif isinstance(error.__cause__, NetworkException):
+            line.frames.cut_off(size, request.sent_at, now)
+            request.too_large = len(request.drained) == 1 and line.frames.blames(size)
 
     def answered(self, request: InFlightBatches) -> bool:
         """A request has ended, and each of its batches with it: successes in one go, errors, whose handling takes far

@@ -71,6 +71,15 @@ class _Failing:
 
 
 @final
+class _Refused:
+    """The records for a topic that will never have metadata, and why."""
+
+    def __init__(self, error: KafkaError) -> None:
+        self.error = error
+        self.line = WaitingLine()
+
+
+@final
 class ParkingLot:
     """The parked records, by what they wait for. ``bytes`` counts the unawaited ones: a waiting caller holds its
     own.
@@ -109,6 +118,8 @@ class ParkingLot:
         """The serializers of the first record are at work; the others wait for their turn."""
         self.memory = WaitingLine()
         self.metadata: dict[str, WaitingLine] = {}
+        self._refused: dict[str, _Refused] = {}
+        """By topic; they fail in turns of the loop."""
         self.settled: deque[ParkedRecord] = deque()
         """Records with a Condition that were placed or have failed, for the Sender to notify."""
         self.paused = False
@@ -500,21 +511,34 @@ class ParkingLot:
     def _take_out(self, record: ParkedRecord) -> None:
         """Removes a waiting record from its queue."""
         line = self.metadata.get(record.topic)
+        refused = self._refused.get(record.topic)
         if record in self.serializing:
             self.serializing.remove(record)
         elif line is not None and record in line:
             line.remove(record)
             if len(line) == 0:
                 del self.metadata[record.topic]
+        elif refused is not None and record in refused.line:
+            refused.line.remove(record)
+            if len(refused.line) == 0:
+                del self._refused[record.topic]
         else:
             self.memory.remove(record)
 
-    def fail_topic(self, topic: str, error: KafkaError) -> None:
-        """Fails records that wait for metadata of a topic that will never have any."""
+    def refuse_topic(self, topic: str, error: KafkaError) -> None:
+        """Has the records fail that wait for metadata of a topic that will never have any: ``expire`` fails them. The
+        first error counts."""
         line = self.metadata.pop(topic, None)
+        if line is None:
+            return
+        refused = self._refused.get(topic)
+        if refused is None:
+            refused = self._refused[topic] = _Refused(error)
+            refused.line = line
+        else:
+            for record in line:
+                refused.line.add(record)
         self._gate()
-        if line is not None:
-            self._fail_each([(record, error) for record in line])
 
     def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
         """Fails everything parked. It also runs after bugs, so it does not rely on the queues."""
@@ -524,6 +548,7 @@ class ParkingLot:
         self.serializing = WaitingLine()
         self.memory = WaitingLine()
         self.metadata.clear()
+        self._refused.clear()
         self._trial = WaitingLine()
         self.bytes = 0
         self._gate()
@@ -570,44 +595,56 @@ class ParkingLot:
 
     def somebody_waits(self) -> bool:
         """Whether any record is parked."""
-        return bool(self.memory.records or self.metadata or self.serializing.records)
+        return bool(self.memory.records or self.metadata or self.serializing.records or self._refused)
 
     def next_deadline(self) -> float | None:
+        """When ``expire`` has something to do."""
+        if self._refused:
+            return 0.0
         oldest = self._oldest()
         return None if oldest is None else oldest.deadline
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
-        """Fails records that have waited for max.block.ms, for one turn, then places records while there is memory.
+        """Fails records of refused topics, and those that have waited for max.block.ms, for one turn; then places
+        records while there is memory.
 
         ``no_metadata(topic, since)`` is the error for records that have waited for the topic's metadata since then.
 
-        They are in order of age, so only the first ones are checked. If some are left to fail, ``next_deadline`` stays
-        in the past.
+        If some are left to fail, ``next_deadline`` stays in the past.
         """
-        self._fail_each(self._take_late(now, no_metadata))
-        self.place()
-
-    def _take_late(
-        self, now: float, no_metadata: Callable[[str, float], TimeoutException]
-    ) -> list[tuple[ParkedRecord, KafkaError]]:
         self._expiring.begin()
-        late: list[tuple[ParkedRecord, KafkaError]] = []
-        at_work = self.serializing.first() if len(self.serializing) > 0 else None
-        for record in self._parked.values():
-            if record.deadline > now:
-                break
-            error: KafkaError
-            if at_work is not None and record in self.serializing:
-                error = self._not_serialized(record, at_work, now)
-            elif record in self.memory:
-                error = self._no_memory(record, now)
-            else:
-                error = self._no_partition(record, now) or no_metadata(record.topic, record.serialized_at)
+        newest = self._count  # of those there are: callbacks may send more
+        at_work = self.serializing.first() if len(self.serializing) > 0 else None  # it may be the first to fail
+        while (doomed := self._first_refused() or self._first_late(newest, now, at_work, no_metadata)) is not None:
+            record, error = doomed
             self._take_out(record)
-            late.append((record, error))
+            self._leave(record)
+            self._fail(record, error, aborted=False)
             if self._expiring.over():
                 break
-        return late
+        self.place()
+
+    def _first_refused(self) -> tuple[ParkedRecord, KafkaError] | None:
+        for refused in self._refused.values():
+            return refused.line.first(), refused.error
+        return None
+
+    def _first_late(
+        self,
+        newest: int,
+        now: float,
+        at_work: ParkedRecord | None,
+        no_metadata: Callable[[str, float], TimeoutException],
+    ) -> tuple[ParkedRecord, KafkaError] | None:
+        """The oldest record, if its time is over: they are in order of age."""
+        record = self._oldest()
+        if record is None or record.number > newest or record.deadline > now:
+            return None
+        if at_work is not None and record in self.serializing:
+            return record, self._not_serialized(record, at_work, now)
+        if record in self.memory:
+            return record, self._no_memory(record, now)
+        return record, self._no_partition(record, now) or no_metadata(record.topic, record.serialized_at)
 
     def _not_serialized(self, record: ParkedRecord, at_work: ParkedRecord, now: float) -> TimeoutException:
         ledger = Ledger(record.parked_at)

@@ -94,14 +94,14 @@ class MetadataWaits:
             self._lot.metadata_arrived(topic)
         for topic, code in cluster.errors.items():
             if code in FINAL_ERRORS:
-                self._lot.fail_topic(topic, _no_topic(topic, code))
+                self._lot.refuse_topic(topic, _no_topic(topic, code))
         for topic in self._lot.metadata:
             self._client.request_update(topic)
 
     def refused(self, error: AuthenticationException) -> None:
         """Fails the records that wait for metadata; the next record makes the client try again, as in Kafka."""
         for topic in list(self._lot.metadata):
-            self._lot.fail_topic(topic, error)
+            self._lot.refuse_topic(topic, error)
 
     def too_long(self, topic: str, since: float) -> TimeoutException:
         """The error for a wait for the topic since then."""

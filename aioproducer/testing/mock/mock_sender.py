@@ -105,7 +105,7 @@ class MockSender:
 
     def _fail_without_partition(self, topic: str) -> None:
         count = len(self._accumulator.topics[topic].queues)
-        self._lot.fail_topic(topic, _no_such_partition(topic, count))
+        self._lot.refuse_topic(topic, _no_such_partition(topic, count))
         self.look()
 
     def look(self) -> None:

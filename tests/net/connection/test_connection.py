@@ -268,6 +268,7 @@ async def test_an_answer_to_another_request_is_not_believed() -> None:
     scene.send(results)
     scene.receive(scene.answer(scene.correlation_ids()[1]))
     assert isinstance(scene.closings[0], SchemaException)
+    await asyncio.sleep(0)  # its requests end
     assert [response for response, _ in results] == [None, None]
 
 
@@ -471,6 +472,7 @@ async def test_the_kernel_sends_the_rest_of_a_connection_on_which_no_answer_is_d
 async def test_a_connection_that_is_not_made_yet_is_aborted_at_once() -> None:
     scene = Scene(connected=False)
     scene.connection.close(NetworkException("the end"), graceful=True)
+    await asyncio.sleep(0)  # its requests end
     assert scene.connection.ended.done()
     scene.connect()
     assert scene.transport.closed == "abort"
@@ -513,6 +515,7 @@ async def test_an_error_in_a_handler_is_a_crash_and_the_other_requests_end() -> 
     scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, buggy))
     scene.send(results)
     scene.connection.close(NetworkException("the end"))
+    await asyncio.sleep(0)  # its requests end
     assert scene.crashes == [bug, bug]
     assert len(results) == 2
 
@@ -677,6 +680,7 @@ async def test_a_large_answer_that_is_none_closes_the_connection() -> None:
     scene.receive(large[:-3000] + b"\xff" * 3000)
     await turns(scene)
     assert isinstance(scene.closings[0], SchemaException)
+    await asyncio.sleep(0)  # its requests end
     assert len(results) == 1
 
 
@@ -695,6 +699,7 @@ async def test_an_answer_may_be_as_large_as_its_api_allows() -> None:
     (error,) = scene.closings
     assert isinstance(error, InvalidReceiveException)
     assert "above the limit of 16384: 50000000" in str(error)
+    await asyncio.sleep(0)  # its requests end
     assert len(results) == 2
 
 
@@ -721,6 +726,7 @@ async def test_answers_in_front_of_an_impossible_size_count(size: bytes) -> None
     scene.receive(scene.answer(three))
     await turns(scene)
     assert [response.cluster_id for response, error in results if error is None] == ["one", "two"]
+    await asyncio.sleep(0)  # its requests end
     assert isinstance(results[2][1].__cause__, InvalidReceiveException)
     assert [type(error) for error in scene.closings] == [InvalidReceiveException]
 
@@ -743,6 +749,7 @@ async def test_answers_in_front_of_an_impossible_size_count_in_later_turns(size:
     assert not scene.connection.writable
     await turns(scene)
     assert [len(response.brokers) for response, error in results if error is None] == [80_000, 0, 1000]
+    await asyncio.sleep(0)  # its requests end
     assert isinstance(results[3][1].__cause__, InvalidReceiveException)
     assert len(scene.closings) == 1
 
@@ -769,6 +776,7 @@ async def test_answers_that_wait_for_their_turn_when_the_connection_ends_count(h
         scene.connection._stuck_at = 0.0
         scene.connection._check_timeout()
     assert [response.cluster_id for response, _ in results[:4]] == ["one", "large", "three", "large"]
+    await asyncio.sleep(0)  # its requests end
     assert results[4][1].__cause__ is scene.closings[0]
     assert len(scene.closings) == 1
     await asyncio.sleep(0.01)
@@ -805,6 +813,7 @@ async def test_a_handler_that_closes_the_connection_while_it_ends_leaves_the_res
     scene.send(results)
     scene.receive(b"".join(map(scene.answer, scene.correlation_ids())))
     scene.connection.connection_lost(None)
+    await asyncio.sleep(0)  # its requests end
     assert [error is None for _, error in results] == [True, False]
     assert scene.closings == [own]
 
@@ -820,6 +829,7 @@ async def test_a_bug_in_the_last_answers_is_a_crash_and_the_connection_ends() ->
     scene.receive(scene.answer(one) + scene.answer(two, throttle=5) + scene.answer(three))
     scene.connection.connection_lost(None)
     assert scene.crashes == [scene.bug]
+    await asyncio.sleep(0)  # its requests end
     assert scene.connection.ended.done()
     assert len(scene.closings) == 1
 
@@ -828,7 +838,7 @@ async def test_a_bug_in_the_last_answers_is_a_crash_and_the_connection_ends() ->
 
 
 def in_steps(scene: Scene, steps: int, done: list[str], name: str, *, bug_at: int = -1) -> None:
-    """Sends a request whose answer is handled in steps, each of which it notes."""
+    """Sends a request whose answer, or end without one, is handled in steps, each of which it notes."""
 
     class InSteps(InFlightRequest):
         at = 0
@@ -846,8 +856,12 @@ def in_steps(scene: Scene, steps: int, done: list[str], name: str, *, bug_at: in
                 raise ValueError("a bug")
             return self.at == steps
 
-        def failed(self, error: KafkaError) -> None:
+        def failed(self, error: KafkaError) -> bool:
+            self.at += 1
             done.append(f"{name} failed")
+            if self.at == bug_at:
+                raise ValueError("a bug")
+            return self.at >= steps
 
     scene.connection.send(InSteps(ApiKey.METADATA, VERSION))
 
@@ -885,7 +899,7 @@ async def test_while_an_answer_is_handled_the_next_one_is_not_late() -> None:
     assert done == ["a1"]
     await turns(scene)
     assert done == ["a1", "a2", "a3"]
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.02)
     assert isinstance(scene.closings[0], TimeoutException)
     assert done[3:] == ["b failed"]
 
@@ -904,8 +918,9 @@ async def test_an_answer_is_handled_to_its_end_before_the_connection_ends(how: s
         scene.connection.eof_received()
     else:
         scene.connection.connection_lost(None)
+    await asyncio.sleep(0.01)  # its requests end
     assert done[:4] == ["a1", "a2", "a3", "a4"]
-    assert done[4:] == (["b failed", "c failed"] if how == "own" else ["b1", "b2", "c failed"])
+    assert done[4:] == (["b failed", "b failed", "c failed"] if how == "own" else ["b1", "b2", "c failed"])
     count = len(done)
     await asyncio.sleep(0.01)
     assert len(done) == count
@@ -934,3 +949,32 @@ async def test_close_when_answered_waits_until_the_answer_has_been_handled() -> 
     assert done == ["a1", "a2", "a3"]
     assert scene.closings == [last_words]
     assert not scene.crashes
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_requests_without_an_answer_end_in_turns_oldest_first() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3, 1, 2], 0)
+    the_end = NetworkException("the end")
+    scene.connection.close(the_end)
+    assert scene.closings == [the_end], "those that wait for the connection hear at once that it is gone"
+    assert scene.connection.unsettled
+    turns_before: list[int] = []
+    while not scene.connection.ended.done():
+        turns_before.append(len(done))
+        await asyncio.sleep(0)
+    assert turns_before == [0, 1, 2, 3, 4, 5]
+    assert done == ["a failed"] * 3 + ["b failed"] + ["c failed"] * 2
+    assert not scene.crashes
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_a_bug_in_the_end_of_a_request_is_a_crash_and_the_others_end() -> None:
+    scene = Scene()
+    done = await answered_in_steps(scene, [3, 1], 0, bug_at=2)
+    scene.connection.connection_lost(None)
+    await asyncio.sleep(0.01)
+    assert done == ["a failed", "a failed", "b failed"]
+    assert [type(error) for error in scene.crashes] == [ValueError]
+    assert scene.connection.ended.done()
+    assert len(scene.closings) == 1

@@ -13,7 +13,7 @@ from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from tests.support.inside import parts_of
 from tests.support.producing import all_memory_free, make_producer
-from tests.support.scripted_broker import ScriptedCluster, edited, error
+from tests.support.scripted_broker import ScriptedCluster, drop, edited, error
 from tests.support.turns import Turns
 from tests.support.turns import shortest_turns as shortest_turns
 from tests.support.virtual_time import World, virtual
@@ -123,10 +123,64 @@ async def test_a_connection_that_ends_among_the_batches_of_an_answer_changes_not
         ends = Ends(producer, disconnect)
         await ends.all(producer)
         assert ends.kinds == {"TopicAuthorizationException": PARTITIONS}
-        assert len(set(ends.turn)) == 3
+        assert len(set(ends.turn)) == PARTITIONS
         assert cluster.broker.count(ApiKey.PRODUCE) == 1
         assert all_memory_free(producer)
         await producer.close()
+
+
+@virtual
+async def test_the_loop_has_turns_while_the_batches_of_a_lost_connection_fail(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster, retries=0, enable_idempotence=False)
+        cluster.broker.script(ApiKey.PRODUCE, drop())
+        ends = Ends(producer)
+        await ends.all(producer)
+        assert cluster.broker.count(ApiKey.PRODUCE) == 1
+        assert len(set(ends.turn)) == PARTITIONS
+        assert ends.kinds == {"NetworkException": PARTITIONS}
+        assert all_memory_free(producer)
+        await producer.close()
+
+
+@virtual
+@pytest.mark.parametrize("idempotent", [True, False])
+@pytest.mark.parametrize("appended", [True, False])
+async def test_the_batches_of_a_lost_connection_are_sent_again_in_order(
+    world: World, appended: bool, idempotent: bool
+) -> None:
+    async with ScriptedCluster() as cluster:
+        most = {} if idempotent else {"max_in_flight_requests_per_connection": 1}
+        producer = await one_request(cluster, enable_idempotence=idempotent, **most)
+        cluster.broker.script(ApiKey.PRODUCE, drop(appended=appended), drop(appended=appended))
+        ends = Ends(producer)
+        for number in range(5):
+            await asyncio.sleep(0.06)
+            for partition in range(PARTITIONS):
+                _ = producer.send("t", b"%d" % number, partition=partition)
+        await ends.all(producer)
+        for partition in range(PARTITIONS):
+            values = cluster.values("t", partition)
+            assert (values if idempotent else list(dict.fromkeys(values))) == [b"v", b"0", b"1", b"2", b"3", b"4"]
+        assert all_memory_free(producer)
+        await producer.close()
+
+
+@virtual
+async def test_a_producer_that_is_closed_among_the_batches_of_a_lost_connection_ends_each_once(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster, retries=0, enable_idempotence=False)
+        cluster.broker.script(ApiKey.PRODUCE, drop())
+        closing: list[asyncio.Task[None]] = []
+
+        def close(count: int) -> None:
+            if count == 3:
+                closing.append(asyncio.get_running_loop().create_task(producer.close(0)))
+
+        ends = Ends(producer, close)
+        await ends.all(producer)
+        await closing[0]
+        assert all_memory_free(producer)
 
 
 @virtual
@@ -179,6 +233,7 @@ async def test_a_crash_among_the_batches_of_an_answer_leaves_nothing_unended(wor
         await ends.all(producer)
         assert ends.kinds["TopicAuthorizationException"] == 3
         assert ends.kinds["KafkaError"] + ends.kinds["DeliveryError"] == PARTITIONS - 3
+        await asyncio.sleep(1)  # the answer is handled to its end
         assert all_memory_free(producer)
         await producer.close()
 

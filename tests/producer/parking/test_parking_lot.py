@@ -258,7 +258,12 @@ class TestChoosingAgain:
 def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
     here = Parking()
     bad, enqueued, good = here.send("bad topic"), here.send("bad topic", enqueue=True), here.send("good")
-    here.lot.fail_topic("bad topic", InvalidTopicException("no such name"))
+    here.lot.refuse_topic("bad topic", InvalidTopicException("no such name"))
+    here.lot.refuse_topic("good topic", InvalidTopicException("nobody waits"))
+    assert not bad.done()
+    assert here.lot.next_deadline() == 0
+    here.pass_time(0)
+    assert here.lot.next_deadline() == here.lot.records()[0].deadline
     assert isinstance(bad.exception(), InvalidTopicException)
     assert bad.outcome is Outcome.NOT_SENT
     assert bad.exception().topic_partition == ("bad topic", -1)
@@ -266,7 +271,6 @@ def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
     assert list(here.lot.settled) == [enqueued]
     assert not good.done()
     assert [record.topic for record in here.lot.records()] == ["good"]
-    here.lot.fail_topic("bad topic", InvalidTopicException("again"))
 
 
 # Waiting for memory
@@ -592,7 +596,7 @@ def test_all_that_waits_fails_and_is_aborted_if_that_is_said(*, aborted: bool) -
     assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
 
 
-@pytest.mark.parametrize("end", ["learn", "expire", "fail_topic", "fail_all", "withdraw", "adopt"])
+@pytest.mark.parametrize("end", ["learn", "expire", "refuse_topic", "fail_all", "withdraw", "adopt"])
 def test_nobody_waits_for_metadata_any_more_whatever_the_end(end: str) -> None:
     here = Parking(max_block=5, capacity=0)
     record = here.send("t", enqueue=True)
@@ -601,8 +605,9 @@ def test_nobody_waits_for_metadata_any_more_whatever_the_end(end: str) -> None:
         here.learn("t", 1)
     elif end == "expire":
         here.pass_time(3)
-    elif end == "fail_topic":
-        here.lot.fail_topic("t", InvalidTopicException("no"))
+    elif end == "refuse_topic":
+        here.lot.refuse_topic("t", InvalidTopicException("no"))
+        here.pass_time(0)
     elif end == "fail_all":
         here.lot.fail_all(KafkaError("stop"))
     elif end == "withdraw":
@@ -896,7 +901,7 @@ def test_nobody_is_left_to_be_placed_when_all_have_failed() -> None:
 # Callbacks that send
 
 
-@pytest.mark.parametrize("end", ["expire", "fail_topic", "fail_all", "withdraw"])
+@pytest.mark.parametrize("end", ["expire", "refuse_topic", "fail_all", "withdraw"])
 @pytest.mark.parametrize("max_block", [0, 5])
 def test_a_callback_of_a_failing_record_may_send(end: str, max_block: int) -> None:
     here = Parking(capacity=6000, max_block=max_block, memory=2600, batch_size=2600)
@@ -914,8 +919,9 @@ def test_a_callback_of_a_failing_record_may_send(end: str, max_block: int) -> No
         delivery.add_done_callback(send_again)
     if end == "expire":
         here.pass_time(max_block)
-    elif end == "fail_topic":
-        here.lot.fail_topic("t", TopicAuthorizationException("no"))
+    elif end == "refuse_topic":
+        here.lot.refuse_topic("t", TopicAuthorizationException("no"))
+        here.pass_time(0)
     elif end == "fail_all":
         here.lot.fail_all(KafkaError("stop"))
     else:
@@ -942,6 +948,7 @@ class ParkingMachine(RuleBasedStateMachine):
         self.sent: dict[int, Any] = {}
         self.deadlines: dict[int, float] = {}
         self.withdrawn: set[int] = set()
+        self.refused: list[Delivery] = []
         self.tasks: dict[int, list[Future]] = defaultdict(list)
         """By number, the futures of those that await it."""
         self.enqueued: list[ParkedRecord] = []
@@ -1087,15 +1094,15 @@ class ParkingMachine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 5, 10]))
     def pass_time(self, seconds: float) -> None:
         self.here.pass_time(seconds)
+        assert all(delivery.done() for delivery in self.refused)
 
     @precondition(lambda self: any(not partitions for partitions in self.partitions.values()))
     @rule(data=st.data())
-    def fail_topic(self, data: st.DataObject) -> None:
+    def refuse_topic(self, data: st.DataObject) -> None:
         topic = data.draw(st.sampled_from([topic for topic in "abc" if not self.partitions[topic]]))
-        waiting = [Delivery(record.result, 0) for record in self.here.lot.records() if record.topic == topic]
-        self.here.lot.fail_topic(topic, InvalidTopicException("no"))
-        for delivery in waiting:
-            assert isinstance(delivery.exception(), InvalidTopicException)
+        self.refused += [Delivery(record.result, 0) for record in self.here.lot.records() if record.topic == topic]
+        self.here.lot.refuse_topic(topic, InvalidTopicException("no"))
+        assert topic not in self.here.lot.metadata
 
     @rule()
     def fail_all(self) -> None:
@@ -1113,7 +1120,8 @@ class ParkingMachine(RuleBasedStateMachine):
     def who_waits_has_a_reason(self) -> None:
         lot, topics = self.here.lot, self.here.accumulator.topics
         assert self.here.accumulator.detour == bool(lot.memory)
-        everybody = [*lot.memory, *(record for queue in lot.metadata.values() for record in queue)]
+        refused = [refused.line for refused in lot._refused.values()]
+        everybody = [*lot.memory, *(record for queue in (*lot.metadata.values(), *refused) for record in queue)]
         assert sorted(everybody, key=lambda record: record.number) == lot.records()
         assert lot.bytes == sum(record.held for record in lot.records() if record.charged)
         for record in lot.records():

@@ -54,6 +54,8 @@ from tests.support.scripted_broker import (
     without_partition,
     wrong_correlation_id,
 )
+from tests.support.turns import Turns
+from tests.support.turns import shortest_turns as shortest_turns
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
@@ -1009,6 +1011,26 @@ async def test_no_metadata_for_a_topic_that_may_not_be_written(caplog: pytest.Lo
 
 
 @virtual
+@pytest.mark.usefixtures("shortest_turns")
+async def test_records_for_a_topic_that_may_not_be_written_fail_in_turns_and_others_go_on(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("good", 1)
+        cluster.broker.script(ApiKey.METADATA, edited(_forbidden_t))
+        async with make_producer(cluster.bootstrap_servers) as producer:
+            bad = [producer.send("t", value) for value in numbered(20)]
+            good = producer.send("good", b"v")
+            turns, ended_in = Turns(), []
+            for delivery in bad:
+                delivery.add_done_callback(lambda _: ended_in.append(turns.count))
+            assert (await good).offset == 0
+            for delivery in bad:
+                assert isinstance(await end_of(delivery), TopicAuthorizationException)
+            turns.stop()
+            assert len(set(ended_in)) == 20
+            assert all_memory_free(producer)
+
+
+@virtual
 async def test_an_unauthorized_topic_is_not_requested_repeatedly(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.broker.always(ApiKey.METADATA, edited(_forbidden))
@@ -1018,6 +1040,12 @@ async def test_an_unauthorized_topic_is_not_requested_repeatedly(world: World) -
                 assert isinstance(await end_of(producer.send("t", b"v")), TopicAuthorizationException)
                 await asyncio.sleep(90)
                 assert cluster.broker.count(ApiKey.METADATA) - before <= 1
+
+
+def _forbidden_t(response: Any) -> None:
+    for topic in response.topics:
+        if topic.name == "t":
+            topic.error_code, topic.partitions = ErrorCode.TOPIC_AUTHORIZATION_FAILED, []
 
 
 def _forbidden(response: Any) -> None:
