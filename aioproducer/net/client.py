@@ -49,11 +49,15 @@ HEAD_START = 1.0
 """Seconds: a live broker answers sooner, even from the other side of the world."""
 
 
+def _no_steps() -> Generator[None, None, None]:
+    yield from ()
+
+
 class KafkaClient:
     """Links and metadata. ``on_link(link)`` reports every change of a link, ``on_metadata()`` every answer that takes
-    effect. Before an answer takes effect, the client runs ``follow(cluster)``, with turns of the loop between its
-    steps. ``on_refused(error)`` reports each failed authentication, of the client or of the broker: metadata may then
-    never arrive.
+    effect. Before an answer takes effect, the client runs ``follow(cluster)``. Both are generators, and the loop has
+    turns between their steps. ``on_refused(error)`` reports each failed authentication, of the client or of the broker:
+    metadata may then never arrive.
 
     Bootstrap servers are links with negative ids; they serve until the cluster's own brokers are known, and again when
     none of those can be reached (KIP-899) or gives metadata (KIP-1102), unless metadata.recovery.strategy=none.
@@ -69,7 +73,7 @@ class KafkaClient:
         creates_topics: bool = True,
         on_link: Callable[[BrokerLink], None] = lambda link: None,
         follow: Callable[[Cluster], Iterable[None]] = lambda cluster: (),
-        on_metadata: Callable[[], None] = lambda: None,
+        on_metadata: Callable[[], Generator[None, None, None]] = _no_steps,
         on_refused: Callable[[AuthenticationException], None] = lambda error: None,
         topics_in_use: Callable[[], Iterable[str]] = tuple,
         metrics: NetworkMetrics | None = None,
@@ -243,6 +247,10 @@ class KafkaClient:
         for link in self._all_links():
             link.abort(error)
 
+    def answers_wait(self) -> bool:
+        """Whether answers that were received wait for their turns of the loop."""
+        return any(link.connection is not None and link.connection.answers_wait() for link in self._all_links())
+
     def handle_received(self) -> None:
         """Handles at once the answers that wait for their turns of the loop."""
         for link in self._all_links():
@@ -368,7 +376,7 @@ class KafkaClient:
         await in_slices(self._adding_nodes(response))  # before they are in force: a thousand links at once take long
         await in_slices(self.metadata.updating(response, self._loop.time(), self._follow))
         self.nodes_changed()
-        self._on_metadata()
+        await in_slices(self._on_metadata())
         self.changes.announce()
         await in_slices(self.metadata.letting_go())
 

@@ -224,13 +224,14 @@ def assemble(inputs: Inputs) -> ProducerCore:
     )
     sender_pass = SenderPass(
         accumulator,
+        client,
         lot,
         failures,
         schedule,
         alarm,
         watch,
         completer,
-        Expiry(loop, completer, lot, situation, waits),
+        Expiry(loop, client, completer, lot, situation, waits),
         id_source,
         Dispatcher(config, accumulator, lot, scheduling, alarm, client, exchange, thread_bytes, completer.cut_to_fit),
     )

@@ -170,15 +170,15 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         finally:
             # A caller may leave, by time-out or cancellation, but no record may stay unresolved.
             if not closing.done():
-                if not self._cut_short:  # twice would end the rest at once
+                if not self._cut_short:  # twice would interrupt what ends the rest in turns
                     self._cut_short = True
                     closing.cancel()
                 try:
                     with completed_in_cancelled_scopes():
                         await asyncio.wait([closing])
                 finally:
-                    if not closing.done() and self._core.sender.pending():
-                        closing.cancel()  # the rest must end at once
+                    if not closing.done():
+                        self._core.sender.abort_at_once(_closed_too_early())  # the caller leaves now
         if not closing.cancelled():
             closing.result()
 
@@ -204,12 +204,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
                     )
                 )
             try:
-                await self._core.sender.abort_in_turns(
-                    KafkaError(
-                        "the producer was closed before the record was delivered: "
-                        "close() without a time-out, or flush() before it, waits for all"
-                    )
-                )
+                await self._core.sender.abort_in_turns(_closed_too_early())
                 await self._core.lane.stopped(grace)
             finally:
                 self._hooks.close()  # every record has ended; what follows may be cancelled
@@ -596,3 +591,10 @@ def core_of(producer: KafkaProducer[Any, Any]) -> ProducerCore:
 def hooks_of(producer: KafkaProducer[Any, Any]) -> Hooks:
     """The user's code, which is there before the start."""
     return producer._hooks
+
+
+def _closed_too_early() -> KafkaError:
+    return KafkaError(
+        "the producer was closed before the record was delivered: "
+        "close() without a time-out, or flush() before it, waits for all"
+    )

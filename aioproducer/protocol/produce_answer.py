@@ -72,7 +72,10 @@ class ProduceAnswer:
 def read_answer(frame: bytes, version: i64) -> ProduceAnswer:
     """The response, of which ``frame`` is header and body; SchemaException if it is none of that version."""
     plain = _read_plain(frame, version)
-    return _read_any(frame, version) if plain is None else plain
+    if plain is not None:
+        return plain
+    _, response = decode_response(ProduceResponse, version, frame)
+    return answer_of(response, version)
 
 
 def _read_plain(frame: bytes, version: i64) -> ProduceAnswer | None:
@@ -144,8 +147,8 @@ def _count_at(frame: bytes, pos: i64) -> i64:
     return count
 
 
-def _read_any(frame: bytes, version: i64) -> ProduceAnswer:
-    _, response = decode_response(ProduceResponse, version, frame)
+def answer_of(response: ProduceResponse, version: i64) -> ProduceAnswer:
+    """The answer that ``codec`` has read."""
     answer = ProduceAnswer()
     answer.throttle_time_ms = response.throttle_time_ms
     answer.node_endpoints = response.node_endpoints

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -65,10 +65,14 @@ class Watched:
             self.supervisor,
             Random(1),
             on_link=lambda link: self.links.append((link.node_id, link.state)),
-            on_metadata=self.metadata_arrived.set,
+            on_metadata=self._arrived,
             metrics=NetworkMetrics(self.registry),
         )
         self.client.start()
+
+    def _arrived(self) -> Generator[None, None, None]:
+        self.metadata_arrived.set()
+        yield
 
     def measured(self) -> MetricsSnapshot:
         return MetricsSnapshot(self.registry.values(asyncio.get_running_loop().time()))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from aioproducer.errors import (
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.producer.parking.parking_lot import TRIAL
+from aioproducer.producer.producer import core_of
 from aioproducer.producer.scheduling.schedule import MOST_DUE
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
@@ -52,6 +54,7 @@ from tests.support.scripted_broker import (
     raw,
     wrong_correlation_id,
 )
+from tests.support.turns import shortest_turns as shortest_turns
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
@@ -972,6 +975,57 @@ async def test_a_cancelled_close_still_ends_everything_and_harms_no_other() -> N
         assert delivery.outcome is Outcome.UNKNOWN
         with pytest.raises(asyncio.CancelledError):
             await first
+
+
+@virtual
+@pytest.mark.usefixtures("shortest_turns")
+@pytest.mark.parametrize("topic", ["t", "unknown"])
+@pytest.mark.parametrize("turns_between", [1, 2, 5])
+async def test_a_second_cancellation_of_close_is_raised_when_every_delivery_is_done(
+    world: World, topic: str, turns_between: int
+) -> None:
+    async with ScriptedCluster(configs={"auto.create.topics.enable": False}) as cluster:
+        cluster.create_topic("t", 20)
+        producer = make_producer(cluster.bootstrap_servers, linger_ms=60_000, delivery_timeout_ms=100_000)
+        await producer.start()
+        _ = await producer.partitions_for("t")
+        deliveries = [producer.send(topic, b"v", partition=partition) for partition in range(20)]
+        closing = asyncio.create_task(producer.close())
+        cluster.broker.always(ApiKey.PRODUCE, never())
+        await asyncio.sleep(0.01)
+        closing.cancel()
+        for _ in range(turns_between):
+            await asyncio.sleep(0)
+        assert not all(delivery.done() for delivery in deliveries)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert all(delivery.done() for delivery in deliveries)
+        await producer.close()
+        assert all_memory_free(producer)
+
+
+@virtual
+@pytest.mark.usefixtures("shortest_turns")
+async def test_records_end_in_their_order_when_some_of_them_are_parked(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.always(ApiKey.PRODUCE, never())
+        producer = make_producer(cluster.bootstrap_servers, buffer_memory=20_000, batch_size=2000)
+        await producer.start()
+        _ = await producer.partitions_for("t")
+        ended: list[int] = []
+        for number in range(60):
+            delivery = producer.send("t", bytes(900))
+            delivery.add_done_callback(partial(_note, ended, number))
+        await cluster.broker.received(ApiKey.PRODUCE)
+        assert len(core_of(producer).lot) > 10
+        await producer.close(0)
+        assert ended == list(range(60))
+
+
+def _note(ended: list[int], number: int, _: Delivery) -> None:
+    ended.append(number)
 
 
 async def test_an_impatient_second_close_ends_the_first() -> None:

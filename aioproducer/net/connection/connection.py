@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import socket
 import struct
 import sys
@@ -100,10 +101,10 @@ class Connection:
         """The request whose answer has been read and is handled over several turns of the loop."""
         self._unread: deque[bytes | memoryview] = deque()
         """Answers that arrived with these, or for which one turn of the loop was not enough."""
-        self._lost: deque[InFlightRequest] = deque()
-        """The requests without an answer that have not ended yet, once the connection is closed."""
         self._receiving = True
         """Whether the socket is read from; not while any of these answers waits for the next turn."""
+        self._continuing = False
+        """The next turn handles more of them, or ends more requests."""
         self._heard = False
         """Bytes have arrived since the last look that found a request late."""
         self._loop = asyncio.get_running_loop()
@@ -119,16 +120,20 @@ class Connection:
         self.unsettled = False
         """Whether its end leaves the fate of a request open. Without responses the fate is never known."""
         self._last_words: KafkaError | None = None
+        """Why it closes when the requests under way have been answered."""
+        self._final: KafkaError | None = None
+        """Why it closes when the answers received so far have been handled: no other will be read."""
         self._let_go = True
-        """The event loop has let go of the socket, or never had one."""
+        """The event loop has no socket: not yet, or not any more."""
         self.ended: asyncio.Future[None] = self._loop.create_future()
         """Done when it is closed, the event loop has let go of the socket, and all requests have ended."""
 
     def send(self, request: InFlightRequest, *, expect_response: bool = True) -> None:
         """Writes a request and reports its end to it. A request without response has no end to report."""
         transport = self._transport
-        if transport is None or self.error is not None or self._last_words is not None:
-            raise self.error or self._last_words or NetworkException(f"not connected to {self.peer}")
+        refusal = self.error or self._final or self._last_words
+        if transport is None or refusal is not None:
+            raise refusal or NetworkException(f"not connected to {self.peer}")
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         parts = request.body()
         size = self._requests.frame(request.api_key, request.version, self._correlation_id, parts)
@@ -175,7 +180,7 @@ class Connection:
         return self.in_flight[0].sent_at if self.in_flight else math.nan
 
     def close_when_answered(self, error: KafkaError) -> None:
-        """Takes no more requests, and closes when those under way have ended."""
+        """Takes no more requests, and closes when those under way have been answered."""
         self._last_words = error
         if not self.in_flight and self._answering is None:
             self.close(error)
@@ -195,7 +200,7 @@ class Connection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._transport is None:
+        if self._transport is None or self._let_go:
             pass
         elif graceful:
             self._transport.close()
@@ -205,28 +210,13 @@ class Connection:
             self._transport.abort()
         self._read = None
         self._unread.clear()
-        self._lost, self.in_flight = self.in_flight, deque()
-        self.unsettled |= len(self._lost) > 0
-        self._loop.call_soon(self._go_on)  # first: before whoever is told that it is closed acts on that
+        self.unsettled |= len(self.in_flight) > 0
+        self._continue()  # first: before whoever is told that it is closed acts on that
         self._on_closed(self, error)
 
-    def _end_requests(self) -> None:
-        """Ends the requests that were open when the connection ended, oldest first, for a turn of the loop."""
-        self._slice.begin()
-        while self._answering is not None or self._lost:
-            if self._answering is not None:
-                self._tell_answer(self._answering)
-            elif self._tell_loss(self._lost[0]):
-                self._lost.popleft()
-            if self._slice.over():
-                break
-        if self._answering is not None or self._lost:
-            self._loop.call_soon(self._go_on)
-        else:
-            self._settle()
-
     def _settle(self) -> None:
-        if self._let_go and self._answering is None and not self._lost and not self.ended.done():
+        """Called when all requests have ended, or the event loop has let go of the socket."""
+        if self._let_go and not self.answers_wait() and not self.in_flight and not self.ended.done():
             self.ended.set_result(None)
 
     def unsent(self) -> int:
@@ -242,7 +232,7 @@ class Connection:
         with self._guard:
             # Answers come in order, so the oldest request is the only one that can be late: unless answers wait.
             self._timer = None
-            oldest = self.in_flight[0] if self.in_flight and self._receiving else None
+            oldest = self.in_flight[0] if self.in_flight and not self.answers_wait() else None
             due = self._stuck_at if oldest is None else min(oldest.deadline, self._stuck_at)
             now = self._loop.time()
             if due > now:
@@ -291,8 +281,8 @@ class Connection:
                 self._unread.append(self._frames.take_large())
             self._unread += frames
             if self._frames.error is not None:
-                self.writable = False  # no answer to what is sent now would be read
-            if self._receiving:
+                self._ends(self._frames.error)
+            if not self._continuing:
                 self._handle_answers()
 
     def _largest_answer(self, number: int) -> int:
@@ -302,46 +292,63 @@ class Connection:
             return VERSIONS_RESPONSE  # no open request expects it
         return APIS[self.in_flight[place].api_key].largest_response
 
+    def answers_wait(self) -> bool:
+        """Whether answers that were received wait for their turns of the loop."""
+        return self._answering is not None or self._read is not None or len(self._unread) > 0
+
     def handle_received(self) -> None:
-        """Handles at once the answers that wait for their turns of the loop."""
+        """Handles these at once."""
         with self._guard:
             if self.error is None:
                 self._handle_answers(at_once=True)
 
+    def _continue(self) -> None:
+        """Goes on in the next turn of the loop."""
+        if not self._continuing:
+            self._continuing = True
+            self._loop.call_soon(self._go_on)
+
     def _go_on(self) -> None:
+        self._continuing = False
         with self._guard:
-            if self.error is None:
-                self._handle_answers()
-            else:
-                self._end_requests()
+            self._handle_answers()
 
     def _handle_answers(self, *, at_once: bool = False) -> None:
-        """Handles what was received, in its order: ``at_once``, or for a turn of the loop; then more may come."""
+        """Handles what was received, in its order, and then, if the connection is closed, the end of the other
+        requests: ``at_once``, or for a turn of the loop; then more may come."""
         begun = False
         self._slice.begin()
         try:
-            while self.error is None and (self._unread or self._read is not None or self._answering is not None):
+            while (
+                self._unread
+                or self._answering is not None
+                or self._read is not None
+                or (self.error is not None and self.in_flight)
+            ):
                 if begun and not at_once and self._slice.over():
                     self._receive(False)
-                    self._loop.call_soon(self._go_on)
+                    self._continue()
                     return
                 begun = True
                 if self._answering is not None:
                     self._tell_answer(self._answering)
                 elif self._read is not None:
                     self._read_on(self._read)
-                else:
+                elif self._unread:
                     self._answer(self._unread.popleft())
+                else:
+                    self._tell_loss(self.in_flight[0])
         except SchemaException as error:
             self.close(error)
-        if self._frames.error is not None:
-            self.close(self._frames.error)
-        if self.error is not None or at_once:
-            return
-        if not self._receiving:
-            self._receive(True)
-        if self._timer is None and self.in_flight:
-            self._timer = self._loop.call_at(self.in_flight[0].deadline, self._check_timeout)
+        if self.error is not None:
+            self._settle()
+        elif self._final is not None:
+            self.close(self._final)
+        elif not at_once:
+            if not self._receiving:
+                self._receive(True)
+            if self._timer is None and self.in_flight:
+                self._timer = self._loop.call_at(self.in_flight[0].deadline, self._check_timeout)
 
     def _answer(self, frame: bytes | memoryview) -> None:
         if not self.in_flight:
@@ -370,12 +377,16 @@ class Connection:
 
     def _receive(self, receiving: bool) -> None:
         """Whether the socket is read from."""
-        if self._transport is not None and receiving != self._receiving:
-            self._receiving = receiving
-            if receiving:
-                self._transport.resume_reading()
-            else:
-                self._transport.pause_reading()
+        transport = self._transport
+        if receiving == self._receiving:
+            return
+        self._receiving = receiving
+        if transport is None or transport.is_closing():
+            return
+        if receiving:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
 
     def _take(self, request: InFlightRequest, frame: bytes | memoryview, throttle: i64) -> None:
         """The answer of the oldest request has been read."""
@@ -398,35 +409,64 @@ class Connection:
         if done and self._last_words is not None and not self.in_flight:
             self.close(self._last_words)
 
-    def _tell_loss(self, request: InFlightRequest) -> bool:
-        """Lets the request fail, for a turn of the loop. Returns whether it is done."""
+    def _tell_loss(self, request: InFlightRequest) -> None:
+        """Lets the oldest request fail, for a turn of the loop."""
         error = self.error
         lost = NetworkException(f"the connection to {self.peer} ended before {request.name} was answered: {error}")
         lost.__cause__ = error
         try:
-            return request.failed(lost)
+            done = request.failed(lost)
         except Exception as bug:
+            done = True
             self._on_crash(bug)
-            return True
+        if done:
+            self.in_flight.popleft()
 
     def eof_received(self) -> bool:
         with self._guard:
             self._end(NetworkException(f"{self.peer} closed the connection"))
         return False
 
+    def _ends(self, error: KafkaError) -> None:
+        """Nothing more will be read: what is sent now would not be answered. The first reason counts."""
+        self.writable = False
+        self._final = self._final or error
+
     def _end(self, error: KafkaError) -> None:
-        """Closes the connection, which is of no use any more. What the other side has answered before counts."""
-        self.handle_received()
-        self.close(error)
+        """Closes the connection, which is of no use any more, as soon as what the other side has answered is handled:
+        it counts."""
+        if self.error is None:
+            self._ends(error)
+            if not self._continuing:
+                self._handle_answers()
 
     def connection_lost(self, exc: Exception | None) -> None:
         with self._guard:
             error = NetworkException(f"the connection to {self.peer} was lost: {exc or 'closed'}")
             error.__cause__ = exc
+            if exc is not None and self.error is None and self.in_flight:
+                self._continue()
+                self._receive_rest()
+            self._let_go = True
             self._end(error)
             self._metrics.disconnected(self._loop.time())
-            self._let_go = True
-            self._settle()
+            if self.error is not None:
+                self._settle()
+
+    def _receive_rest(self) -> None:
+        """Receives what the kernel has received, to be handled in the next turn. The event loop does not: a write that
+        fails, because the other side has reset the connection, makes it let go of the socket, whatever is left."""
+        transport = self._transport
+        opened = None if transport is None else transport.get_extra_info("socket")
+        if opened is None or (transport is not None and transport.get_extra_info("ssl_object") is not None):
+            return
+        try:
+            with socket.socket(fileno=os.dup(opened.fileno())) as rest:
+                rest.setblocking(False)
+                while self._final is None and (received := rest.recv_into(self._frames.get_buffer(-1))) > 0:
+                    self.buffer_updated(received)
+        except OSError:
+            pass  # that was all
 
     def pause_writing(self) -> None:
         with self._guard:
@@ -439,7 +479,7 @@ class Connection:
     def resume_writing(self) -> None:
         with self._guard:
             self._stuck_at = math.inf
-            self.writable = self.error is None and self._frames.error is None
+            self.writable = self.error is None and self._final is None
             self._on_room()
 
 
@@ -448,6 +488,6 @@ def _abort(transport: asyncio.Transport) -> None:
     if opened is not None:
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        except OSError:
-            pass  # already closed
+        except (OSError, ValueError):
+            pass  # already closed, as asyncio's sockets and uvloop's say it
     transport.abort()

@@ -90,16 +90,17 @@ class NextSteps:
 
 
 @final
-class _GivingUp:
+class GivingUp:
     """Why batches are given up, and which of them are left."""
 
-    def __init__(self, waiting: KafkaError, count: int, *, aborted: bool) -> None:
+    def __init__(self, waiting: KafkaError, count: int, now: float, *, aborted: bool) -> None:
         self.waiting = waiting
         """Of those that are not under way."""
+        self.began = now
         self.aborted = aborted
         """These are aborted, as those under way always are."""
         self.under_way: KafkaError | None = None
-        """Of those that are; None if they go on."""
+        """Of those that are, or were when it began; None if they go on."""
         self.count = count
         """So many batches there had been."""
         self.passed_over: ProducerBatch | None = None
@@ -139,7 +140,8 @@ class BatchCompleter:
         self._arrival = config.request_timeout_ms / 1000
         """Seconds in which brokers handle requests received over a connection that has ended."""
         self._slice = TimeSlice(accumulator.loop)
-        self._giving_up: _GivingUp | None = None
+        self.giving_up: GivingUp | None = None
+        """While batches are given up in turns: until the last of them is, nothing may be drained."""
         self.incomplete = incomplete
         """In the order of creation, and so of expiry."""
 
@@ -406,16 +408,16 @@ class BatchCompleter:
         oldest = self.incomplete.oldest
         return None if oldest is None else oldest.created + self._timeout
 
-    def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
-        """Fails the batches whose delivery.timeout.ms is over, wherever they are; oldest first, for one turn.
+    def expire(self, due: float, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
+        """Fails the batches whose delivery.timeout.ms was over by ``due``, wherever they are; oldest first, for a turn.
 
         If one turn is not enough, ``next_expiry`` stays in the past.
         """
         batch = self.incomplete.oldest
-        if batch is None or batch.created + self._timeout > now:
+        if batch is None or batch.created + self._timeout > due:
             return
         self._slice.begin()
-        while batch is not None and batch.created + self._timeout <= now:
+        while batch is not None and batch.created + self._timeout <= due:
             queue = self.incomplete.queue_of(batch)
             if batch.in_flight:
                 ledger = self._waited(queue, batch, batch.sent_at)
@@ -461,41 +463,41 @@ class BatchCompleter:
         return error
 
     def give_up_waiting(self, error: KafkaError) -> None:
-        """Fails the batches that are not under way, oldest first, for one turn; ``give_up_more`` fails those that are
-        left. Until then nothing may be drained, and no record may be added to them."""
+        """Has the batches fail that are not under way, oldest first, with ``give_up_more``. Until then nothing may be
+        drained, and no record may be added to them."""
         _ = self._begin_to_give_up(error, aborted=False)
-        _ = self.give_up_more()
 
-    def give_up_all(self, error: KafkaError) -> bool:
-        """Fails all batches, oldest first, for one turn. Returns whether some are left. Those that an earlier
-        ``give_up_waiting`` has left fail with its error."""
+    def give_up_all(self, error: KafkaError) -> None:
+        """Has all batches fail in the same way. Those that an earlier ``give_up_waiting`` has left fail with its
+        error."""
         self._begin_to_give_up(error, aborted=True).under_way = error
-        return self.give_up_more()
 
-    def _begin_to_give_up(self, error: KafkaError, *, aborted: bool) -> _GivingUp:
-        """Starts at the oldest batch; the first call counts."""
-        if self._giving_up is None:
-            self._giving_up = _GivingUp(error, self.incomplete.count, aborted=aborted)
-        self._giving_up.passed_over = None
-        return self._giving_up
+    def _begin_to_give_up(self, error: KafkaError, *, aborted: bool) -> GivingUp:
+        """The first call counts."""
+        if self.giving_up is None:
+            now = self._accumulator.loop.time()
+            self.giving_up = GivingUp(error, self.incomplete.count, now, aborted=aborted)
+        self.giving_up.passed_over = None
+        return self.giving_up
 
     def give_up_more(self) -> bool:
-        """Fails more of these batches for another turn. Returns whether some are left."""
-        if (what := self._giving_up) is None:
+        """Fails some of these batches, for a turn of the loop. Returns whether some are left."""
+        if (what := self.giving_up) is None:
             return False
         now = self._accumulator.loop.time()
         self._slice.begin()
         while (batch := self.incomplete.oldest_of_first(what.count, what.passed_over)) is not None:
-            error = what.under_way if batch.in_flight else what.waiting
+            under_way = batch.in_flight or (batch.ledger is not None and batch.ledger.booked_until >= what.began)
+            error = what.under_way if under_way else what.waiting
             if error is None:
                 what.passed_over = batch
                 continue
             queue = self.incomplete.queue_of(batch)
-            self._give_up(queue, batch, error, aborted=batch.in_flight or what.aborted)
+            self._give_up(queue, batch, error, aborted=under_way or what.aborted)
             self._again(queue, now, now)
             if self._slice.over():
                 return True
-        self._giving_up = None
+        self.giving_up = None
         return False
 
     def abort(self, error: KafkaError) -> None:
@@ -503,7 +505,7 @@ class BatchCompleter:
 
         It also runs after bugs, so it relies only on the batches themselves.
         """
-        self._giving_up = None
+        self.giving_up = None
         while (batch := self.incomplete.oldest) is not None:
             queue = self.incomplete.queue_of(batch)
             self.incomplete.remove(batch)

@@ -27,8 +27,16 @@ from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.windows.node_line import NodeLine
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.messages.produce import ProduceRequest
-from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
+from aioproducer.protocol.codec import Decoding
+from aioproducer.protocol.framing import decoding_response
+from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
+from aioproducer.protocol.produce_answer import (
+    FIRST_WITH_TOPIC_IDS,
+    PartitionAnswer,
+    ProduceAnswer,
+    answer_of,
+    read_answer,
+)
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.timing.loop_clock import LoopClock
 from aioproducer.timing.time_slice import TimeSlice
@@ -39,6 +47,9 @@ if TYPE_CHECKING:
 # Read for every request: looking an enum member up is slow.
 _PRODUCE: Final = ApiKey.PRODUCE
 _NONE: Final = ErrorCode.NONE
+
+MOST_AT_ONCE: Final = 1 << 16
+"""Bytes of an answer that are read in one go: those of 200 partitions, unless it has something to say about records."""
 
 CLOCK_READ_EVERY: Final = 60.0
 """Seconds between readings of the wall clock, which only shows whether records are older than half a day."""
@@ -82,6 +93,7 @@ class InFlightBatches(InFlightRequest):
         """The batches that are unanswered on its connection when it is sent, its own too."""
         self.place: i64 = 0
         """The requests that are unanswered on its connection when it is sent, itself too."""
+        self._decoding: Decoding | None = None
         self.answer: ProduceAnswer | None = None
         self.answers: list[PartitionAnswer | None] = []
         """Those of its batches, once they are being handled."""
@@ -92,6 +104,20 @@ class InFlightBatches(InFlightRequest):
 
     def body(self) -> list[bytes | memoryview]:
         return write_request(self._exchange.start(self.version), self.drained, self.names, self.version)
+
+    def begin_reading(self, frame: bytes | memoryview) -> bool:
+        if len(frame) <= MOST_AT_ONCE:
+            return False
+        self._decoding = decoding_response(ProduceResponse, self.version, frame)
+        return True
+
+    def read_on(self) -> i64:
+        decoding = self._decoding
+        if decoding is None or not decoding.step():
+            return -1
+        answer = self.answer = answer_of(decoding.message, self.version)
+        self._decoding = None
+        return answer.throttle_time_ms
 
     def read(self, frame: bytes) -> i64:
         answer = self.answer = read_answer(frame, self.version)
@@ -273,7 +299,8 @@ class ProduceExchange:
         while handled < len(drained):
             # Counted first: what follows from its end may close the connection, which calls this for the others.
             request.handled = handled + 1
-            succeeded = self._take_answer(drained[handled], answers[handled], link, now)
+            answer, answers[handled] = answers[handled], None  # what it says about records is freed with it
+            succeeded = self._take_answer(drained[handled], answer, link, now)
             handled = request.handled
             if not succeeded and handled < len(drained) and self._slice.over():
                 break
@@ -298,6 +325,7 @@ class ProduceExchange:
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)
         request.answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, request.answers, answer)
+        request.answer = None
 
     def _take_answer(self, one: Drained, answer: PartitionAnswer | None, link: BrokerLink, now: float) -> bool:
         """Whether the answer was no error."""

@@ -60,7 +60,7 @@ def serializer_at_work(record: ParkedRecord, now: float) -> str:
 
 
 @final
-class _Failing:
+class Failing:
     """Why parked records fail, turn by turn, and which."""
 
     def __init__(self, error: KafkaError) -> None:
@@ -135,7 +135,8 @@ class ParkingLot:
         self._expiring = TimeSlice(accumulator.loop)
         self._placing_slice = TimeSlice(accumulator.loop)
         self._placing = False
-        self._failing: _Failing | None = None
+        self.failing: Failing | None = None
+        """While records fail in turns: until the last of them has, nothing is placed."""
         self._chosen = False
         """A record has come whose partition the user's partitioner chooses."""
         self._choosing = False
@@ -275,21 +276,31 @@ class ParkingLot:
         now = self._accumulator.loop.time()
         partitions = self._partitions(topic)
         left: list[ParkedRecord] = []
+        moved: list[ParkedRecord] = []
         for record in waiting.records.values():  # may be very many, in one step
             partition = record.partition
             if partitions == 0 or (record.choose is not None if partition is None else partition >= partitions):
                 left.append(record)
             else:
                 record.moved_at = now
-        for record in left:
-            waiting.remove(record)
-            if record not in refused:
-                self._wait_for_metadata(record)
-        if len(self.memory) == 0:
-            self.memory = waiting
-        else:
-            for record in waiting:
+                moved.append(record)
+        if len(left) > len(moved):  # the fewer change their line
+            self.metadata[topic] = waiting
+            for record in moved:
+                waiting.remove(record)
                 self.memory.add(record)
+        else:
+            for record in left:
+                waiting.remove(record)
+                self._wait_for_metadata(record)
+            if len(self.memory) == 0:
+                self.memory = waiting
+            else:
+                for record in waiting:
+                    self.memory.add(record)
+        for record in refused:
+            if record.waiting():
+                self._take_out(record)
         self._gate()
         self._fail_each([(record, error) for record, error in refused.items() if record.waiting()])
 
@@ -321,7 +332,7 @@ class ParkingLot:
 
     def place(self) -> None:
         """Places records from the head while there is memory, for one turn; the next wake continues."""
-        if self._placing or self._failing is not None:
+        if self._placing or self.failing is not None:
             return  # a partitioner called below has sent a record, or what is parked is to fail
         self._placing = True
         try:
@@ -342,7 +353,7 @@ class ParkingLot:
 
     def _place_some(self) -> None:
         """Places PER_NEWCOMER records if placing is paused. So the line becomes shorter with each record that joins."""
-        if self._placing or self._failing is not None:
+        if self._placing or self.failing is not None:
             return
         self._placing = True
         try:
@@ -542,7 +553,7 @@ class ParkingLot:
 
     def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
         """Fails everything parked. It also runs after bugs, so it does not rely on the queues."""
-        self._failing = None
+        self.failing = None
         records = self.records()
         self._parked.clear()
         self.serializing = WaitingLine()
@@ -559,31 +570,30 @@ class ParkingLot:
             if record.waiting():
                 self._fail(record, error, aborted=aborted)
 
-    def fail_in_turns(self, error: KafkaError, *, aborted: bool = False) -> bool:
-        """Fails everything parked, oldest first: the first ones now, the others with ``fail_more``. Until then nothing
-        is placed. Returns whether some are left. The first error counts."""
-        if self._failing is None:
-            self._failing = _Failing(error)
-        self._failing.newest = self._count
-        self._failing.aborted |= aborted
-        return self.fail_more()
+    def fail_in_turns(self, error: KafkaError, *, aborted: bool = False) -> None:
+        """Has everything parked fail, oldest first, with ``fail_more``. Until then nothing is placed. The first error
+        counts."""
+        if self.failing is None:
+            self.failing = Failing(error)
+        self.failing.newest = self._count
+        self.failing.aborted |= aborted
 
     def fail_more(self) -> bool:
-        """Fails more of these records for another turn. Returns whether some are left."""
-        what = self._failing
+        """Fails some of these records, for a turn of the loop. Returns whether some are left."""
+        what = self.failing
         if what is None:
             return False
         self._expiring.begin()
         while what is not None:
             record = self._oldest()
             if record is None or record.number > what.newest:
-                self._failing = None
+                self.failing = None
                 self.place()  # younger ones may have arrived
                 return False
             self._take_out(record)
             self._leave(record)
             self._fail(record, what.error, aborted=what.aborted)
-            what = self._failing  # None if a callback has failed all at once
+            what = self.failing  # None if a callback has failed all at once
             if self._expiring.over():
                 break
         return what is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from aioproducer.errors import AuthenticationException
 from aioproducer.metrics import ProducerMetrics
@@ -59,8 +59,8 @@ class ClusterWatch:
             self._metrics.use_topic(topic)  # here, between two pauses: a request may have 200 new topics
             self._alarm.ring()
 
-    def metadata_arrived(self) -> None:
-        self._waits.metadata_arrived()
+    def metadata_arrived(self) -> Generator[None, None, None]:
+        yield from self._waits.metadata_arrived()
         self._alarm.ring()
 
     def refused(self, error: AuthenticationException) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from aioproducer.errors import (
     AuthenticationException,
@@ -88,15 +88,19 @@ class MetadataWaits:
         self._lot.metadata_arrived(topic)
         return True
 
-    def metadata_arrived(self) -> None:
-        cluster = self._client.metadata.cluster
-        for topic in [topic for topic in self._lot.metadata if topic in cluster.topics]:
-            self._lot.metadata_arrived(topic)
-        for topic, code in cluster.errors.items():
-            if code in FINAL_ERRORS:
+    def metadata_arrived(self) -> Generator[None, None, None]:
+        """Moves the records that waited for it, refuses those whose topics will never have any, and asks again for the
+        others; pauses after each topic, for there may be thousands."""
+        for topic in list(self._lot.metadata):
+            cluster = self._client.metadata.cluster
+            code = cluster.errors.get(topic, ErrorCode.NONE)
+            if topic in cluster.topics:
+                self._lot.metadata_arrived(topic)
+            elif code in FINAL_ERRORS:
                 self._lot.refuse_topic(topic, _no_topic(topic, code))
-        for topic in self._lot.metadata:
-            self._client.request_update(topic)
+            if topic in self._lot.metadata:
+                self._client.request_update(topic)
+            yield
 
     def refused(self, error: AuthenticationException) -> None:
         """Fails the records that wait for metadata; the next record makes the client try again, as in Kafka."""

@@ -201,11 +201,8 @@ class Sender:
         if self.fatal is not None:
             return  # an answer may have the same error for hundreds of batches
         self._become_unusable(error)
-        self._lot.shut()
-        if self._begin_to_give_up(error):
-            self.parts.supervisor.launch(self._fail_in_turns(error), "aioproducer failing")
-        else:
-            self._end(error)
+        self._begin_to_give_up(error)
+        self.parts.supervisor.launch(self._fail_in_turns(error), "aioproducer failing")
 
     def _become_unusable(self, error: KafkaError) -> None:
         self.fatal = error
@@ -235,27 +232,34 @@ class Sender:
         self._completer.abort(error)
         self._failures.close(self._loop.time())
 
+    def abort_at_once(self, error: KafkaError) -> None:
+        """Does what :meth:`abort` does. Answers that were received before count."""
+        self._client.handle_received()
+        self.abort(error)
+
     async def abort_in_turns(self, error: KafkaError) -> None:
-        """Does what :meth:`abort` does in turns of the loop; if the caller is cancelled meanwhile, the rest at once.
-        Answers that were received before count.
-        """
-        self._lot.shut()
+        """Does what :meth:`abort_at_once` does in turns of the loop; if the caller is cancelled meanwhile, the rest at
+        once."""
+        self._begin_to_give_up(error)
         try:
-            self._client.handle_received()
-            left = self._begin_to_give_up(error)
+            left = self.parts.sender_pass.give_up_more()
             while left:
                 await asyncio.sleep(0)
                 left = self.parts.sender_pass.give_up_more()
+            unwritten = self._failures.write_rest(self._loop.time())
+            while unwritten:
+                await asyncio.sleep(0)
+                unwritten = self._failures.write_rest(self._loop.time())
         except Exception as bug:
             self.parts.supervisor.crash(bug)
         finally:
-            self.abort(error)
+            self.abort_at_once(error)
 
-    def _begin_to_give_up(self, error: KafkaError) -> bool:
-        """Ends all records for one turn: until the last has ended nothing is placed or drained. Returns whether some
-        are left."""
-        left = self._lot.fail_in_turns(error, aborted=True)
-        return self._completer.give_up_all(error) or left
+    def _begin_to_give_up(self, error: KafkaError) -> None:
+        """Has all records fail in turns of the loop. Until the last has, nothing is placed or drained."""
+        self._lot.shut()
+        self._lot.fail_in_turns(error, aborted=True)
+        self._completer.give_up_all(error)
 
     async def stop(self, grace: float) -> None:
         """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""

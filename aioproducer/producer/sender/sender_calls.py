@@ -21,11 +21,12 @@ class SenderCalls(Protocol):
     async def flush(self) -> None:
         """Returns when everything accepted so far has ended."""
 
-    def abort(self, error: KafkaError) -> None:
+    def abort_at_once(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and its known outcome."""
 
     async def abort_in_turns(self, error: KafkaError) -> None:
-        """Does what :meth:`abort` does in turns of the loop; if the caller is cancelled meanwhile, the rest at once."""
+        """Does what :meth:`abort_at_once` does in turns of the loop; if the caller is cancelled meanwhile, the rest at
+        once."""
 
     async def stop(self, grace: float) -> None:
         """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import final
 
+from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
@@ -27,6 +28,7 @@ class SenderPass:
     def __init__(
         self,
         accumulator: RecordAccumulator,
+        client: KafkaClient,
         lot: ParkingLot,
         failures: FailureLog,
         schedule: Schedule,
@@ -41,6 +43,7 @@ class SenderPass:
         """The number of passes."""
         self._loop = accumulator.loop
         self._accumulator = accumulator
+        self._client = client
         self._lot = lot
         self._failures = failures
         self._schedule = schedule
@@ -80,7 +83,7 @@ class SenderPass:
                 break
         if not giving_up:
             self._failures.write(now)  # of all that fail together
-        for when in (schedule.next(), self._completer.next_expiry(), self._failures.next()):
+        for when in (schedule.next(), self._expiry.next(), self._failures.next()):
             if when is not None:
                 alarm.ring_at(when)
         if lot.somebody_waits():
@@ -91,5 +94,10 @@ class SenderPass:
                 alarm.ring()
 
     def give_up_more(self) -> bool:
-        """Fails more of the records that are given up, for one turn. Returns whether some are left."""
-        return self._lot.fail_more() or self._completer.give_up_more()
+        """Fails some of the records that are given up, for one turn: first the batches, which are older than what is
+        parked. Answers that were received count, so they are handled before that. Returns whether some are left."""
+        if self._completer.giving_up is None and self._lot.failing is None:
+            return False
+        if self._client.answers_wait():
+            return True
+        return self._completer.give_up_more() or self._lot.fail_more()

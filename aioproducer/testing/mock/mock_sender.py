@@ -202,7 +202,11 @@ class MockSender:
         self._loop.call_soon(self._write_failures)
 
     def _write_failures(self) -> None:
-        self._failures.write(self._loop.time())
+        now = self._loop.time()
+        self._failures.write(now)
+        due = self._failures.next()
+        if due is not None and due <= now:
+            self._loop.call_soon(self._write_failures)
 
     async def flush(self) -> None:
         """Delivers every record, and returns when the parked records have ended, too."""
@@ -224,16 +228,16 @@ class MockSender:
         self.fatal = error
         if self.transactions is not None:
             self.transactions.producer_failed(error)
-        self.abort(error)
+        self.abort_at_once(error)
 
-    def abort(self, error: KafkaError) -> None:
+    def abort_at_once(self, error: KafkaError) -> None:
         self._lot.shut()
         self.give_up(error)
         self.look()
         self._failures.close(self._loop.time())
 
     async def abort_in_turns(self, error: KafkaError) -> None:
-        self.abort(error)
+        self.abort_at_once(error)
 
     async def stop(self, grace: float) -> None:
         if self._notifying is not None:

@@ -61,7 +61,7 @@ async def test_killed_and_restarted_under_the_same_id(kafka: ApacheKafka) -> Non
         await producer.begin_transaction()
         await producer.send("restarted", b"run %d, left open" % run)
         # As a process that is killed: connections end, and nobody aborts.
-        core_of(producer).sender.abort(KafkaError("killed"))
+        core_of(producer).sender.abort_at_once(KafkaError("killed"))
         await core_of(producer).sender.stop(0.0)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="restarted") as last:
         await last.init_transactions()

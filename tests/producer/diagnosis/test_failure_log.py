@@ -14,7 +14,7 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortedException,
 )
-from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.diagnosis.failure_log import MOST_LINES, FailureLog
 from aioproducer.timing.log_interval import INTERVAL
 
 
@@ -121,6 +121,26 @@ def test_at_the_end_all_failures_are_logged_once_and_later_ones_at_once(caplog: 
     assert [line.split()[1] for line in lines(caplog)] == ["10", "40"]
     failures.failed("orders", 3, 7, LATE, 5.0)
     assert lines(caplog)[2].split()[1] == "7"
+
+
+def test_thousands_of_causes_are_logged_in_turns(caplog: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog()
+    topics = [f"t{number}" for number in range(5 * MOST_LINES)]
+    for topic in topics:
+        failures.failed(topic, 0, 1, LATE, 7.0)
+    for turn in (1, 2):
+        failures.write(7.0)
+        assert len(caplog.records) == turn * MOST_LINES
+        due = failures.next()
+        assert due is not None
+        assert due <= 7.0
+    assert failures.write_rest(7.0)
+    assert failures.write_rest(7.0)
+    failures.failed("t0", 0, 1, LATE, 7.0)  # is not due again before long
+    assert failures.write_rest(7.0)
+    assert not failures.write_rest(7.0)
+    assert [line.split("-")[0] for line in lines(caplog)] == [*topics, "t0"]
+    assert failures.next() is None
 
 
 @given(st.lists(st.tuples(st.floats(0, 60), st.integers(0, 2), st.integers(1, 9)), max_size=40))

@@ -11,9 +11,11 @@ from aioproducer import Delivery, KafkaProducer
 from aioproducer.errors import NetworkException
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.codec import STEP
+from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage
 from tests.support.inside import parts_of
 from tests.support.producing import all_memory_free, make_producer
-from tests.support.scripted_broker import ScriptedCluster, drop, edited, error
+from tests.support.scripted_broker import ScriptedCluster, drop, edited, error, raw
 from tests.support.turns import Turns
 from tests.support.turns import shortest_turns as shortest_turns
 from tests.support.virtual_time import World, virtual
@@ -235,6 +237,61 @@ async def test_a_crash_among_the_batches_of_an_answer_leaves_nothing_unended(wor
         assert ends.kinds["KafkaError"] + ends.kinds["DeliveryError"] == PARTITIONS - 3
         await asyncio.sleep(1)  # the answer is handled to its end
         assert all_memory_free(producer)
+        await producer.close()
+
+
+@virtual
+async def test_what_was_answered_together_with_a_fatal_error_counts(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster, transactional_id="x")
+        await producer.init_transactions()
+        await producer.begin_transaction()
+
+        def fence(response: Any) -> None:
+            response.responses[0].partition_responses[3].error_code = ErrorCode.PRODUCER_FENCED
+
+        cluster.broker.script(ApiKey.PRODUCE, edited(fence))
+        ends = Ends(producer)
+        await ends.all(producer)
+        assert ends.kinds == {"ProducerFencedException": 1, "": PARTITIONS - 1}
+        await producer.close()
+
+
+@virtual
+async def test_a_large_answer_is_read_in_turns(world: World) -> None:
+    """Brokers say something about each record that they refuse."""
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+
+        async def turns_until_refused(times: int) -> int:
+            def refuse_all(response: Any) -> None:
+                for partition in response.responses[0].partition_responses:
+                    partition.error_code, partition.base_offset = ErrorCode.INVALID_RECORD, -1
+                    partition.record_errors = [BatchIndexAndErrorMessage(0, "no key, " * 10)] * times
+
+            cluster.broker.script(ApiKey.PRODUCE, edited(refuse_all))
+            ends = Ends(producer)
+            delivery = ends.deliveries[0]
+            await ends.all(producer)
+            assert ends.kinds == {"InvalidRecordException": PARTITIONS}
+            assert "no key" in str(delivery.exception())
+            return min(ends.turn)
+
+        few = await turns_until_refused(1)
+        assert await turns_until_refused(500) > few + PARTITIONS * 500 * 80 // STEP, "a turn after each step"
+        assert all_memory_free(producer)
+        await producer.close()
+
+
+@virtual
+async def test_a_large_answer_that_is_none_ends_the_connection(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = await one_request(cluster)
+        cluster.broker.script(ApiKey.PRODUCE, raw((100_000).to_bytes(4, "big") + b"\0\0\0\x05" + b"\xff" * 99_996))
+        ends = Ends(producer)
+        await ends.all(producer)
+        assert ends.kinds == {"": PARTITIONS}
+        assert cluster.broker.count(ApiKey.PRODUCE) == 2
         await producer.close()
 
 

@@ -512,14 +512,18 @@ def test_others_have_a_turn_while_all_that_waits_fails() -> None:
     enqueued = here.send("unknown", enqueue=True)
     here.lot.shut()
     here.loop.tick = TIME_SLICE  # each look at the clock
-    assert here.lot.fail_in_turns(KafkaError("stop"))
+    here.lot.fail_in_turns(KafkaError("stop"))
+    assert here.lot.fail_more()
     here.finish()  # nothing is placed
-    assert here.lot.fail_in_turns(KafkaError("too late"), aborted=True)
+    here.lot.fail_in_turns(KafkaError("too late"), aborted=True)
+    assert here.lot.fail_more()
     here.lot.open()
     young = here.send("unknown")
     assert here.lot.fail_more()
     assert here.lot.fail_more()
+    assert here.lot.failing is not None
     assert not here.lot.fail_more()
+    assert here.lot.failing is None
     assert [str(delivery.exception()) for delivery in parked] == ["stop"] * 3
     assert ["aborted" in repr(delivery) for delivery in parked] == [False, True, True]
     assert not enqueued.waiting()
@@ -532,7 +536,8 @@ def test_all_may_fail_at_once_while_they_fail_in_turns() -> None:
     here = Parking()
     deliveries = [here.send() for _ in range(3)]
     deliveries[0].add_done_callback(lambda _: here.lot.fail_all(KafkaError("at once")))
-    assert not here.lot.fail_in_turns(KafkaError("stop"))
+    here.lot.fail_in_turns(KafkaError("stop"))
+    assert not here.lot.fail_more()
     assert [str(delivery.exception()) for delivery in deliveries] == ["stop", "at once", "at once"]
 
 

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import logging
 import math
+import time
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
 from aioproducer.records.record_batch import read_batches
+from aioproducer.testing import ThreadedCluster
 from aioproducer.timing import time_slice
 from aioproducer.timing.time_slice import TimeSlice
 from tests.support.compiled import interpreted_only
@@ -1051,6 +1053,21 @@ def _forbidden_t(response: Any) -> None:
 def _forbidden(response: Any) -> None:
     for topic in response.topics:
         topic.error_code, topic.partitions = ErrorCode.TOPIC_AUTHORIZATION_FAILED, []
+
+
+async def test_a_batch_does_not_expire_while_its_answer_is_in_the_socket() -> None:
+    """The loop stands still until its time is over, and the Sender is the first that runs after that."""
+    with ThreadedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        config = {"linger_ms": 0, "request_timeout_ms": 100, "delivery_timeout_ms": 200}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.send("t", b"0")
+            delivery = producer.send("t", b"1")
+            while producer.metrics()["requests-in-flight"] == 0:  # noqa: ASYNC110 - until it has left, and not longer
+                await asyncio.sleep(0)
+            time.sleep(0.3)  # noqa: ASYNC251 - it is answered meanwhile
+            later = producer.send("t", b"2")
+            assert [(await delivery).offset, (await later).offset] == [1, 2]
 
 
 @virtual

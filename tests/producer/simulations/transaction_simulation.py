@@ -64,6 +64,8 @@ class TransactionSimulation(RulesSimulation):
     def _give_up(self, error: KafkaError) -> None:
         self.waiting.clear()
         self.completer.give_up_waiting(error)
+        while self.completer.give_up_more():
+            pass
         self.woken = True
 
     # As the manager and the Sender

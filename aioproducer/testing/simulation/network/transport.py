@@ -24,6 +24,9 @@ class FakeSocket:
     def close(self) -> None:
         self.endpoint.close()
 
+    def fileno(self) -> int:
+        return -1  # as if it were closed: nothing but the transport reads from it
+
     def setsockopt(self, level: int, name: int, value: object) -> None:
         if (level, name) == (socket.SOL_SOCKET, socket.SO_LINGER):
             self.endpoint.lingers = False
