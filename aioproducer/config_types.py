@@ -576,7 +576,8 @@ class ProducerOptions(ClientOptions, total=False):
     """
 
     max_request_size: int
-    """Largest record, and largest request of several batches.
+    """Largest record, and largest request of several batches. A request of one batch may be as large as batch.size
+    where that is more, as in Kafka.
 
     ``max.request.size``: bytes, at least 0. Default: 1048576.
     """

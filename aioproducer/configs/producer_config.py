@@ -171,7 +171,11 @@ class ProducerConfig(ClientConfig):
         Type.LONG, 60000, at_least(0), "How long a record may wait for serializers, metadata and memory together."
     )
     max_request_size: int = key(
-        Type.INT, 1048576, at_least(0), "Largest record, and largest request of several batches."
+        Type.INT,
+        1048576,
+        at_least(0),
+        "Largest record, and largest request of several batches. A request of one batch may be as large as batch.size "
+        "where that is more, as in Kafka.",
     )
     max_in_flight_requests_per_connection: int = key(
         Type.INT,
