@@ -86,6 +86,8 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         self._closing: asyncio.Task[None] | None = None
         self._cut_short = False
         """A caller of close has left it by time-out or cancellation."""
+        self._ending = False
+        """The last records end in turns of the loop, which nobody needs to hurry."""
         # The inputs of a run besides its loop; a simulation replaces them.
         self._clock: Clock = SystemClock()
         self._random: Random | None = None
@@ -170,9 +172,10 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         finally:
             # A caller may leave, by time-out or cancellation, but no record may stay unresolved.
             if not closing.done():
-                if not self._cut_short:  # twice would interrupt what ends the rest in turns
+                if not self._cut_short:  # twice would interrupt what follows
                     self._cut_short = True
-                    closing.cancel()
+                    if not self._ending:
+                        closing.cancel()
                 try:
                     with completed_in_cancelled_scopes():
                         await asyncio.wait([closing])
@@ -204,7 +207,11 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
                     )
                 )
             try:
+                self._ending = True
                 await self._core.sender.abort_in_turns(_closed_too_early())
+                self._ending = False
+                if self._cut_short:
+                    grace = 0.0
                 await self._core.lane.stopped(grace)
             finally:
                 self._hooks.close()  # every record has ended; what follows may be cancelled

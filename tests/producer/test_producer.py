@@ -30,6 +30,7 @@ from aioproducer.errors import (
     TimeoutException,
 )
 from aioproducer.errors.error_code import ErrorCode
+from aioproducer.producer.diagnosis.failure_log import MOST_LINES
 from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.producer.parking.parking_lot import TRIAL
 from aioproducer.producer.producer import core_of
@@ -1007,7 +1008,8 @@ async def test_a_second_cancellation_of_close_is_raised_when_every_delivery_is_d
 
 @virtual
 @pytest.mark.usefixtures("shortest_turns")
-async def test_records_end_in_their_order_when_some_of_them_are_parked(world: World) -> None:
+@pytest.mark.parametrize("how", ["close at once", "cancelled twice"])
+async def test_records_end_in_their_order_when_some_of_them_are_parked(world: World, how: str) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.always(ApiKey.PRODUCE, never())
@@ -1020,8 +1022,66 @@ async def test_records_end_in_their_order_when_some_of_them_are_parked(world: Wo
             delivery.add_done_callback(partial(_note, ended, number))
         await cluster.broker.received(ApiKey.PRODUCE)
         assert len(core_of(producer).lot) > 10
-        await producer.close(0)
+        if how == "close at once":
+            await producer.close(0)
+        else:
+            closing = asyncio.create_task(producer.close())
+            for _ in range(2):
+                await turns(3)
+                closing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await closing
         assert ended == list(range(60))
+        await producer.close()
+
+
+@virtual
+async def test_callbacks_that_send_again_without_room_do_not_nest(world: World) -> None:
+    producer = make_producer("127.0.0.1:1", parked_memory=0)
+    await producer.start()
+    left, depth, deepest, ended = 500, 0, 0, 0
+
+    def again(_: Delivery) -> None:
+        nonlocal left, depth, deepest, ended
+        ended += 1
+        depth += 1
+        deepest = max(deepest, depth)
+        if left:
+            left -= 1
+            producer.send("t", b"v").add_done_callback(again)
+        depth -= 1
+
+    for _ in range(100):
+        producer.send("t", b"v").add_done_callback(again)
+    await asyncio.sleep(1)
+    assert (ended, deepest) == (600, 1)
+    await producer.close(0)
+
+
+@virtual
+async def test_a_close_that_is_left_logs_the_rest_in_turns_all_the_same(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with ScriptedCluster(configs={"auto.create.topics.enable": False}) as cluster:
+        producer = make_producer(cluster.bootstrap_servers, max_block_ms=100)
+        await producer.start()
+        topics = [f"t{number}" for number in range(10 * MOST_LINES)]
+        for _ in range(2):
+            for topic in topics:
+                _ = producer.send(topic, b"v")
+            await asyncio.sleep(1)
+        assert len(caplog.records) == len(topics)
+        closing = asyncio.create_task(producer.close())
+        most, cancelled = 0, False
+        while not closing.done():
+            before = len(caplog.records)
+            await asyncio.sleep(0)
+            most = max(most, len(caplog.records) - before)
+            if before > len(topics) and not cancelled:
+                cancelled = closing.cancel()
+        assert cancelled
+        assert 0 < most <= 2 * MOST_LINES
+        assert len(caplog.records) == 2 * len(topics)
 
 
 def _note(ended: list[int], number: int, _: Delivery) -> None:

@@ -85,6 +85,8 @@ class Connection:
         self.in_flight: deque[InFlightRequest] = deque()
         self.last_active = 0.0
         self.answers = 0
+        self.answered_at = -math.inf
+        """When the last answer was handled, or began to be."""
         self.writable = False
         self._write_buffer = write_buffer
         self._on_closed = on_closed
@@ -392,7 +394,7 @@ class Connection:
         """The answer of the oldest request has been read."""
         self.in_flight.popleft()
         self.answers += 1
-        now = self.last_active = self._loop.time()
+        now = self.last_active = self.answered_at = self._loop.time()
         self._metrics.response_received(_SIZE_BYTES + len(frame), now)
         if throttle > 0 and request.version >= APIS[request.api_key].client_throttles_from:
             self._on_throttled(throttle)

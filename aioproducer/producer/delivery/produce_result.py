@@ -142,15 +142,25 @@ class ProduceResult:
     def done(self) -> bool:
         return self.state >= SUCCEEDED
 
-    def observed(self) -> bool:
-        """Whether a failure would reach a caller; ``flush``, interceptors and cancelled tasks do not count."""
+    def unobserved(self, count: i64) -> i64:
+        """Of how many of its records, ``count`` in all, a failure would reach no caller; ``flush``, interceptors and
+        cancelled tasks are none."""
         listeners = self._listeners()
         if listeners is None:
-            return False
-        if listeners.callbacks:
-            return True
-        awaited = listeners.awaited
-        return any(awaited[place] != WHOLE and not future.done() for place, future in enumerate(listeners.waiters))
+            return count
+        observed: set[int] = set()
+        for place, future in enumerate(listeners.waiters):
+            index = listeners.awaited[place]
+            if future.done() or index == WHOLE:
+                continue
+            if index == SPAN:
+                return 0
+            observed.add(index)
+        callbacks = listeners.callbacks
+        if callbacks is not None:
+            for index, _ in callbacks:
+                observed.add(index)
+        return count - len(observed)
 
     def has_callbacks(self) -> bool:
         listeners = self._listeners()

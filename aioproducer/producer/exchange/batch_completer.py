@@ -408,16 +408,23 @@ class BatchCompleter:
         oldest = self.incomplete.oldest
         return None if oldest is None else oldest.created + self._timeout
 
-    def expire(self, due: float, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
+    def expire(
+        self,
+        due: float,
+        now: float,
+        is_heard: Callable[[ProducerBatch, float], bool],
+        why_waiting: Callable[[PartitionQueue, ProducerBatch], str],
+    ) -> None:
         """Fails the batches whose delivery.timeout.ms was over by ``due``, wherever they are; oldest first, for a turn.
 
-        If one turn is not enough, ``next_expiry`` stays in the past.
+        If one turn is not enough, or the answer to one may have come (``is_heard(batch, now)``), ``next_expiry`` stays
+        in the past.
         """
         batch = self.incomplete.oldest
         if batch is None or batch.created + self._timeout > due:
             return
         self._slice.begin()
-        while batch is not None and batch.created + self._timeout <= due:
+        while batch is not None and batch.created + self._timeout <= due and not is_heard(batch, now):
             queue = self.incomplete.queue_of(batch)
             if batch.in_flight:
                 ledger = self._waited(queue, batch, batch.sent_at)
@@ -546,8 +553,8 @@ class BatchCompleter:
         try:
             now = self._accumulator.loop.time()
             self._metrics.records_failed(queue.topic, batch.count, now)
-            if not batch.result.observed():
-                self._failures.failed(queue.topic, queue.partition, batch.count, ended, now)
+            if (unobserved := batch.result.unobserved(batch.count)) > 0:
+                self._failures.failed(queue.topic, queue.partition, unobserved, ended, now)
             if not batch.in_flight:  # otherwise its memory is freed when its request has ended
                 self._release(batch)
         finally:

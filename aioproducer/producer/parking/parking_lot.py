@@ -131,6 +131,8 @@ class ParkingLot:
         self._turns = 0
         """The turns of the loop so far, counted only while records are on trial."""
         self._counting = False
+        self._ending_trials = False
+        """Trials are being ended, and the callbacks of records that fail may send."""
         self._deciding = TimeSlice(accumulator.loop)
         self._expiring = TimeSlice(accumulator.loop)
         self._placing_slice = TimeSlice(accumulator.loop)
@@ -141,7 +143,8 @@ class ParkingLot:
         """A record has come whose partition the user's partitioner chooses."""
         self._choosing = False
         """The user's partitioner is asked about records that are about to move."""
-        self._count = 0
+        self.count = 0
+        """Records parked so far, each of which has the next number."""
         self._shut = True
         self._waited = (False, False)
         self._serialized = False
@@ -176,8 +179,8 @@ class ParkingLot:
 
     def park(self, record: ParkedRecord) -> None:
         """Parks a newcomer behind all others."""
-        self._count += 1
-        record.number = self._count
+        self.count += 1
+        record.number = self.count
         record.result.parked = True
         self._parked[record.result] = record
         if record.condition is None:
@@ -189,10 +192,16 @@ class ParkingLot:
             self.serializing.add(record)
         else:
             self._line_up(record)
-        for _ in range(PER_NEWCOMER):  # not before: callbacks may send, and what they send goes behind
-            self._decide_dropped()
-            if self._trial_is_over():
-                self._end_trial(self._trial.first())
+        # Not before: callbacks may send, and what they send goes behind. They end no trials: each would call the next.
+        if not self._ending_trials:
+            self._ending_trials = True
+            try:
+                for _ in range(PER_NEWCOMER):
+                    self._decide_dropped()
+                    if self._trial_is_over():
+                        self._end_trial(self._trial.first())
+            finally:
+                self._ending_trials = False
         self._place_some()
         self._gate()
 
@@ -493,13 +502,17 @@ class ParkingLot:
         """Ends the trials whose time is over, for one turn; the rest later."""
         self._turns += 1
         self._deciding.begin()
-        while len(self._dropped) > 0 or self._trial_is_over():
-            if len(self._dropped) > 0:
-                self._decide_dropped()
-            else:
-                self._end_trial(self._trial.first())
-            if self._deciding.over():
-                break
+        self._ending_trials = True
+        try:
+            while len(self._dropped) > 0 or self._trial_is_over():
+                if len(self._dropped) > 0:
+                    self._decide_dropped()
+                else:
+                    self._end_trial(self._trial.first())
+                if self._deciding.over():
+                    break
+        finally:
+            self._ending_trials = False
         self._counting = len(self._trial) > 0 or len(self._dropped) > 0
         if self._counting:
             self._accumulator.loop.call_soon(self._next_turn)
@@ -575,7 +588,7 @@ class ParkingLot:
         counts."""
         if self.failing is None:
             self.failing = Failing(error)
-        self.failing.newest = self._count
+        self.failing.newest = self.count
         self.failing.aborted |= aborted
 
     def fail_more(self) -> bool:
@@ -585,7 +598,7 @@ class ParkingLot:
             return False
         self._expiring.begin()
         while what is not None:
-            record = self._oldest()
+            record = self.oldest()
             if record is None or record.number > what.newest:
                 self.failing = None
                 self.place()  # younger ones may have arrived
@@ -598,7 +611,8 @@ class ParkingLot:
                 break
         return what is not None
 
-    def _oldest(self) -> ParkedRecord | None:
+    def oldest(self) -> ParkedRecord | None:
+        """The oldest parked record."""
         for record in self._parked.values():
             return record
         return None
@@ -611,7 +625,7 @@ class ParkingLot:
         """When ``expire`` has something to do."""
         if self._refused:
             return 0.0
-        oldest = self._oldest()
+        oldest = self.oldest()
         return None if oldest is None else oldest.deadline
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
@@ -623,7 +637,7 @@ class ParkingLot:
         If some are left to fail, ``next_deadline`` stays in the past.
         """
         self._expiring.begin()
-        newest = self._count  # of those there are: callbacks may send more
+        newest = self.count  # of those there are: callbacks may send more
         at_work = self.serializing.first() if len(self.serializing) > 0 else None  # it may be the first to fail
         while (doomed := self._first_refused() or self._first_late(newest, now, at_work, no_metadata)) is not None:
             record, error = doomed
@@ -647,7 +661,7 @@ class ParkingLot:
         no_metadata: Callable[[str, float], TimeoutException],
     ) -> tuple[ParkedRecord, KafkaError] | None:
         """The oldest record, if its time is over: they are in order of age."""
-        record = self._oldest()
+        record = self.oldest()
         if record is None or record.number > newest or record.deadline > now:
             return None
         if at_work is not None and record in self.serializing:
@@ -721,7 +735,7 @@ class ParkingLot:
             self._metrics.records_failed(record.topic, 1, now)
             if isinstance(error, BufferExhaustedException):
                 self._metrics.buffer_exhausted(now)
-            if record.condition is None and not record.result.observed():
+            if record.condition is None and record.result.unobserved(1) > 0:
                 self._failures.failed(*where, 1, ended, now)
         finally:
             record.fail(ended, aborted)

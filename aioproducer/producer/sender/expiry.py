@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import Final, final
 
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection.connection import LISTENS
@@ -15,6 +15,9 @@ from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.sender.metadata_waits import MetadataWaits
 from aioproducer.producer.sender.obstacles import Situation, why_not_delivered
 
+PATIENCE: Final = 1.0
+"""Seconds. Answers to all requests in flight take less; a broker that answers bit by bit must not hold up others."""
+
 
 @final
 class Expiry:
@@ -22,7 +25,8 @@ class Expiry:
     the loop's, in seconds.
 
     When the loop has stood still, answers may wait in the sockets for batches whose time is over. So while requests are
-    in flight, a batch fails only LISTENS seconds after the look that has found it late.
+    in flight, the first look that finds batches late fails none. The next one, LISTENS seconds later, does; but not
+    those whose broker has just answered, or whose answers wait for their turn, for another PATIENCE seconds.
     """
 
     def __init__(
@@ -40,35 +44,39 @@ class Expiry:
         self._lot = lot
         self._situation = situation
         self._too_long = waits.too_long
-        self._looked: float | None = None
-        """When a late batch was found, unless that was long enough ago."""
         self._listened = -math.inf
-        """What was due by then fails."""
+        """The first look. What was due by then fails at the next one."""
+        self._next_look = -math.inf
 
     def next(self) -> float | None:
-        """When ``expire`` has a batch to fail, or a look to take."""
+        """When ``expire`` has batches to look at."""
         due = self._completer.next_expiry()
-        if due is None or due <= self._listened or self._looked is None:
-            return due
-        return max(due, self._looked + LISTENS)
+        return None if due is None else max(due, self._next_look)
 
     def expire(self, now: float) -> None:
         """Fails what is due."""
         due = self._completer.next_expiry()
-        if due is not None and due <= now:
-            self._completer.expire(self._listen(now), now, self._why_not_delivered)
+        if due is not None and due <= now and self._next_look <= now:
+            if self._client.requests_in_flight() == 0:
+                self._completer.expire(now, now, self._is_heard, self._why_not_delivered)
+            elif due <= self._listened:
+                self._completer.expire(self._listened, now, self._is_heard, self._why_not_delivered)
+            else:
+                self._listened = now
+                self._next_look = now + LISTENS
         if self._lot.somebody_waits():
             self._lot.expire(now, self._too_long)
 
-    def _listen(self, now: float) -> float:
-        """What was due by then, all answers in the sockets have had time to come for."""
-        if self._client.requests_in_flight() == 0:
-            return now
-        if self._looked is not None and now - self._looked >= LISTENS:
-            self._listened, self._looked = self._looked, None
-        if self._looked is None:
-            self._looked = now
-        return self._listened
+    def _is_heard(self, batch: ProducerBatch, now: float) -> bool:
+        """Whether its answer may be among those that have just come."""
+        link = self._client.links.get(batch.sent_to) if batch.in_flight else None
+        connection = None if link is None else link.connection
+        if connection is None or now > self._listened + PATIENCE:
+            return False
+        heard = connection.answers_wait() or now < connection.answered_at + LISTENS
+        if heard:
+            self._next_look = now + LISTENS
+        return heard
 
     def _why_not_delivered(self, queue: PartitionQueue, batch: ProducerBatch) -> str:
         return why_not_delivered(self._situation, queue, batch, self._loop.time())[0].text

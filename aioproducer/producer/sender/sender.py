@@ -137,16 +137,17 @@ class Sender:
         """Returns when everything accepted so far has ended, including parts of split batches; nothing lingers
         meanwhile."""
         began = self._loop.time()
-        incomplete, schedule = self._completer.incomplete, self.parts.schedule
-        opened = incomplete.count
-        parked = [record.result for record in self._lot.records()]
+        incomplete, schedule, lot = self._completer.incomplete, self.parts.schedule, self._lot
+        newest = lot.count
         schedule.flush_begun()
         try:
+            while (record := lot.oldest()) is not None and record.number <= newest:
+                await all_ended([record.result])
+            opened = incomplete.count  # what was parked is in these, or has failed
             while (batch := incomplete.oldest_of_first(opened)) is not None:
                 if batch.result.done():
                     await asyncio.sleep(0)  # a bug has interrupted its end, and the Sender will fail it
                 await all_ended([batch.result])
-            await all_ended(parked)
         finally:
             schedule.flush_ended()
             self._metrics.flushed(self._loop.time() - began)
@@ -227,9 +228,11 @@ class Sender:
 
     def abort(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and its known outcome."""
-        self._lot.shut()
-        self._lot.fail_all(error, aborted=True)
-        self._completer.abort(error)
+        self._begin_to_give_up(error)
+        try:
+            self._completer.abort(error)
+        finally:
+            self._lot.fail_all(error, aborted=True)
         self._failures.close(self._loop.time())
 
     def abort_at_once(self, error: KafkaError) -> None:

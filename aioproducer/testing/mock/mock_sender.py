@@ -187,15 +187,16 @@ class MockSender:
         ended = DeliveryError.of(error, outcome, (queue.topic, queue.partition))
         now = self._loop.time()
         self._metrics.records_failed(queue.topic, batch.count, now)
-        if not batch.result.observed():
-            self._failures.failed(queue.topic, queue.partition, batch.count, ended, now)
+        if (unobserved := batch.result.unobserved(batch.count)) > 0:
+            self._failures.failed(queue.topic, queue.partition, unobserved, ended, now)
         batch.result.fail(ended, aborted)
 
     def give_up(self, error: KafkaError) -> None:
         """Fails every record that has not ended."""
-        self._lot.fail_all(error)
+        self._lot.fail_in_turns(error)  # nothing is placed meanwhile
         while self._pending:
             self._fail(*self._take_next(), error, Outcome.NOT_SENT, aborted=True)
+        self._lot.fail_all(error)
 
     def failure_added(self) -> None:
         """Called when the log of failures has something to write."""

@@ -49,19 +49,22 @@ def test_only_what_is_pending_is_forwarded() -> None:
         result.forward([(0, other, 0)])
 
 
-def test_waiters_and_callbacks_observe_a_failure() -> None:
+def test_waiters_and_callbacks_observe_the_failures_of_their_records() -> None:
     loop = Loop()
     result = new_result(loop)
-    delivery = Delivery(result, 0)
-    assert not result.observed()
-    flush = delivery.settled()
-    assert not result.observed()  # it does not say what failed
-    task = waiting(delivery)
-    assert result.observed()
+    first, second = Delivery(result, 0), Delivery(result, 1)
+    assert result.unobserved(3) == 3
+    flush = first.settled()
+    assert result.unobserved(3) == 3  # it does not say what failed
+    task = waiting(first)
+    assert result.unobserved(3) == 2
+    second.add_done_callback(lambda delivery: None)
+    second.add_done_callback(lambda delivery: None)
+    assert result.unobserved(3) == 1
     task.cancel()
-    assert not result.observed()
-    delivery.add_done_callback(lambda delivery: None)
-    assert result.observed()
+    assert result.unobserved(3) == 2
+    first.add_done_callback(lambda delivery: None)
+    assert result.unobserved(3) == 1
     assert not flush.done()
 
 
@@ -178,7 +181,7 @@ def test_interceptors_see_the_end_first(succeeds: bool) -> None:
 def test_an_interceptor_does_not_count_as_an_observer_of_failures() -> None:
     result = new_result(Loop(), "t", 0, Hooks())
     result.intercept(0, ())
-    assert not result.observed()
+    assert result.unobserved(1) == 1
 
 
 def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:

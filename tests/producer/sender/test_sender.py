@@ -979,6 +979,20 @@ async def test_an_outage_and_its_end_are_logged_once(caplog: pytest.LogCaptureFi
         assert len(said) <= 4, said
 
 
+async def test_the_failures_of_records_that_nobody_awaits_are_logged_beside_those_of_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        async with make_producer(cluster.bootstrap_servers, linger_ms=50) as producer:
+            deliveries = [producer.send("t", value) for value in numbered(10)]
+            deliveries[3].add_done_callback(lambda _: None)
+            assert isinstance(await end_of(deliveries[5]), TopicAuthorizationException)
+        (line,) = [r.getMessage() for r in caplog.records if r.name == "aioproducer.producer.diagnosis.failure_log"]
+        assert line.startswith("t-0: 8 records were not delivered")
+
+
 async def test_unawaited_failures_are_logged_in_few_lines(caplog: pytest.LogCaptureFixture) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -1055,19 +1069,22 @@ def _forbidden(response: Any) -> None:
         topic.error_code, topic.partitions = ErrorCode.TOPIC_AUTHORIZATION_FAILED, []
 
 
-async def test_a_batch_does_not_expire_while_its_answer_is_in_the_socket() -> None:
+@pytest.mark.parametrize("partitions", [1, 1000])
+async def test_a_batch_does_not_expire_while_its_answer_is_in_the_socket(partitions: int) -> None:
     """The loop stands still until its time is over, and the Sender is the first that runs after that."""
     with ThreadedCluster() as cluster:
-        cluster.create_topic("t", 1)
-        config = {"linger_ms": 0, "request_timeout_ms": 100, "delivery_timeout_ms": 200}
+        cluster.create_topic("t", partitions)
+        config = {"linger_ms": 0, "request_timeout_ms": 200, "delivery_timeout_ms": 300}
         async with make_producer(cluster.bootstrap_servers, **config) as producer:
-            _ = await producer.send("t", b"0")
-            delivery = producer.send("t", b"1")
-            while producer.metrics()["requests-in-flight"] == 0:  # noqa: ASYNC110 - until it has left, and not longer
+            _ = await producer.send("t", b"first", partition=0)
+            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(partitions)]
+            sent = 1 + partitions
+            while producer.metrics()["record-send-total"] < sent:  # noqa: ASYNC110 - until all have left, and not longer
                 await asyncio.sleep(0)
-            time.sleep(0.3)  # noqa: ASYNC251 - it is answered meanwhile
-            later = producer.send("t", b"2")
-            assert [(await delivery).offset, (await later).offset] == [1, 2]
+            time.sleep(0.6)  # noqa: ASYNC251 - they are answered meanwhile
+            deliveries.append(producer.send("t", b"later", partition=0))
+            await wait_all(deliveries)
+            assert [delivery.exception() for delivery in deliveries] == [None] * sent
 
 
 @virtual
