@@ -1059,6 +1059,34 @@ async def test_callbacks_that_send_again_without_room_do_not_nest(world: World) 
 
 
 @virtual
+async def test_what_callbacks_of_delivered_records_send_ends_no_trial_within_them(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        config = {"parked_memory": 0, "buffer_memory": 20_000, "batch_size": 2000}
+        producer = make_producer(cluster.bootstrap_servers, **config)
+        await producer.start()
+        _ = await producer.partitions_for("t")
+        left, depth, deepest, ended = 500, 0, 0, 0
+
+        def again(delivery: Delivery) -> None:
+            nonlocal left, depth, deepest, ended
+            ended += 1
+            depth += 1
+            deepest = max(deepest, depth)
+            for _ in range(2):
+                if left:
+                    left -= 1
+                    producer.send("t", bytes(900)).add_done_callback(again)
+            depth -= 1
+
+        for _ in range(100):
+            producer.send("t", bytes(900)).add_done_callback(again)
+        await asyncio.sleep(10)
+        assert (ended, deepest) == (600, 1)
+        await producer.close()
+
+
+@virtual
 async def test_a_close_that_is_left_logs_the_rest_in_turns_all_the_same(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

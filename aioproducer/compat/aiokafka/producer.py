@@ -321,18 +321,17 @@ class AIOKafkaProducer:
                 for key, value, timestamp_ms, headers in batch.records[1:]
             ]
         deliveries.insert(0, first)
-        left = iter(deliveries)
+        left = len(deliveries)
 
-        def look(_: Delivery | None = None) -> None:
-            # All records of a batch are done before the first callback runs, so this runs once for each batch.
-            for delivery in left:
-                if not delivery.done():
-                    delivery.add_done_callback(look)
-                    return
-            failed = (delivery for delivery in deliveries if delivery.outcome is not None)
-            settle(future, next(failed, deliveries[0]), self._result_of)
+        def ended(_: Delivery) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                failed = (delivery for delivery in deliveries if delivery.outcome is not None)
+                settle(future, next(failed, deliveries[0]), self._result_of)
 
-        look()
+        for delivery in deliveries:
+            delivery.add_done_callback(ended)
         return future
 
     def _enqueue(

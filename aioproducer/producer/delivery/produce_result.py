@@ -39,7 +39,7 @@ WHOLE: Final = -1
 """The index of a waiter for the whole result, not for one record of it …"""
 
 SPAN: Final = -2
-"""… and of a waiter for some of its records, which counts as a receiver of their failures."""
+"""… and of a waiter for ``count`` of its records, which receives their failures."""
 
 
 class Loop(Protocol):
@@ -149,18 +149,20 @@ class ProduceResult:
         if listeners is None:
             return count
         observed: set[int] = set()
+        in_spans: i64 = 0
         for place, future in enumerate(listeners.waiters):
             index = listeners.awaited[place]
             if future.done() or index == WHOLE:
                 continue
             if index == SPAN:
-                return 0
-            observed.add(index)
+                in_spans += future.count
+            else:
+                observed.add(index)
         callbacks = listeners.callbacks
         if callbacks is not None:
             for index, _ in callbacks:
                 observed.add(index)
-        return count - len(observed)
+        return count - in_spans - len(observed)
 
     def has_callbacks(self) -> bool:
         listeners = self._listeners()

@@ -140,6 +140,8 @@ class BatchCompleter:
         self._arrival = config.request_timeout_ms / 1000
         """Seconds in which brokers handle requests received over a connection that has ended."""
         self._slice = TimeSlice(accumulator.loop)
+        self._passed_over: ProducerBatch | None = None
+        """The newest late batch that has been left alone, if one turn was not enough for all that are late."""
         self.giving_up: GivingUp | None = None
         """While batches are given up in turns: until the last of them is, nothing may be drained."""
         self.incomplete = incomplete
@@ -412,31 +414,41 @@ class BatchCompleter:
         self,
         due: float,
         now: float,
-        is_heard: Callable[[ProducerBatch, float], bool],
+        is_heard: Callable[[ProducerBatch, float, float], bool],
         why_waiting: Callable[[PartitionQueue, ProducerBatch], str],
-    ) -> None:
+    ) -> bool:
         """Fails the batches whose delivery.timeout.ms was over by ``due``, wherever they are; oldest first, for a turn.
 
-        If one turn is not enough, or the answer to one may have come (``is_heard(batch, now)``), ``next_expiry`` stays
-        in the past.
+        Those whose answers may have come, ``is_heard(batch, when it was over, now)``, are passed over. Returns whether
+        one turn was not enough; then the next call continues.
         """
-        batch = self.incomplete.oldest
-        if batch is None or batch.created + self._timeout > due:
-            return
+        count = self.incomplete.count
         self._slice.begin()
-        while batch is not None and batch.created + self._timeout <= due and not is_heard(batch, now):
-            queue = self.incomplete.queue_of(batch)
-            if batch.in_flight:
-                ledger = self._waited(queue, batch, batch.sent_at)
-                ledger.book(now, Reason.IN_FLIGHT.value)
+        while (batch := self.incomplete.oldest_of_first(count, self._passed_over)) is not None:
+            over = batch.created + self._timeout
+            if over > due:
+                break
+            if is_heard(batch, over, now):
+                self._passed_over = batch
             else:
-                ledger = self._waited(queue, batch, now)
-            error = self._too_late(queue, batch, why_waiting(queue, batch), ledger)
-            self._give_up(queue, batch, error)
-            self._again(queue, now, now)
+                self._expire(batch, now, why_waiting)
             if self._slice.over():
-                return
-            batch = self.incomplete.oldest
+                return True
+        self._passed_over = None
+        return False
+
+    def _expire(
+        self, batch: ProducerBatch, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]
+    ) -> None:
+        queue = self.incomplete.queue_of(batch)
+        if batch.in_flight:
+            ledger = self._waited(queue, batch, batch.sent_at)
+            ledger.book(now, Reason.IN_FLIGHT.value)
+        else:
+            ledger = self._waited(queue, batch, now)
+        error = self._too_late(queue, batch, why_waiting(queue, batch), ledger)
+        self._give_up(queue, batch, error)
+        self._again(queue, now, now)
 
     def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
         """Books the reasons for the batch's wait since its last attempt, or since its first record."""

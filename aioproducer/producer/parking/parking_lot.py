@@ -131,8 +131,6 @@ class ParkingLot:
         self._turns = 0
         """The turns of the loop so far, counted only while records are on trial."""
         self._counting = False
-        self._ending_trials = False
-        """Trials are being ended, and the callbacks of records that fail may send."""
         self._deciding = TimeSlice(accumulator.loop)
         self._expiring = TimeSlice(accumulator.loop)
         self._placing_slice = TimeSlice(accumulator.loop)
@@ -193,15 +191,11 @@ class ParkingLot:
         else:
             self._line_up(record)
         # Not before: callbacks may send, and what they send goes behind. They end no trials: each would call the next.
-        if not self._ending_trials:
-            self._ending_trials = True
-            try:
-                for _ in range(PER_NEWCOMER):
-                    self._decide_dropped()
-                    if self._trial_is_over():
-                        self._end_trial(self._trial.first())
-            finally:
-                self._ending_trials = False
+        if not self._within_callback():
+            for _ in range(PER_NEWCOMER):
+                self._decide_dropped()
+                if self._trial_is_over():
+                    self._end_trial(self._trial.first())
         self._place_some()
         self._gate()
 
@@ -502,20 +496,20 @@ class ParkingLot:
         """Ends the trials whose time is over, for one turn; the rest later."""
         self._turns += 1
         self._deciding.begin()
-        self._ending_trials = True
-        try:
-            while len(self._dropped) > 0 or self._trial_is_over():
-                if len(self._dropped) > 0:
-                    self._decide_dropped()
-                else:
-                    self._end_trial(self._trial.first())
-                if self._deciding.over():
-                    break
-        finally:
-            self._ending_trials = False
+        while len(self._dropped) > 0 or self._trial_is_over():
+            if len(self._dropped) > 0:
+                self._decide_dropped()
+            else:
+                self._end_trial(self._trial.first())
+            if self._deciding.over():
+                break
         self._counting = len(self._trial) > 0 or len(self._dropped) > 0
         if self._counting:
             self._accumulator.loop.call_soon(self._next_turn)
+
+    def _within_callback(self) -> bool:
+        hooks = self._accumulator.audience.hooks
+        return hooks is not None and hooks.depth > 0
 
     def _trial_is_over(self) -> bool:
         """Whether the time of the oldest trial is over."""
@@ -598,7 +592,7 @@ class ParkingLot:
             return False
         self._expiring.begin()
         while what is not None:
-            record = self.oldest()
+            record = self._oldest()
             if record is None or record.number > what.newest:
                 self.failing = None
                 self.place()  # younger ones may have arrived
@@ -611,8 +605,12 @@ class ParkingLot:
                 break
         return what is not None
 
-    def oldest(self) -> ParkedRecord | None:
-        """The oldest parked record."""
+    def oldest_of_first(self, count: int) -> ParkedRecord | None:
+        """The oldest of the first ``count`` records that were parked, if it still is."""
+        oldest = self._oldest()
+        return None if oldest is None or oldest.number > count else oldest
+
+    def _oldest(self) -> ParkedRecord | None:
         for record in self._parked.values():
             return record
         return None
@@ -625,7 +623,7 @@ class ParkingLot:
         """When ``expire`` has something to do."""
         if self._refused:
             return 0.0
-        oldest = self.oldest()
+        oldest = self._oldest()
         return None if oldest is None else oldest.deadline
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
@@ -661,7 +659,7 @@ class ParkingLot:
         no_metadata: Callable[[str, float], TimeoutException],
     ) -> tuple[ParkedRecord, KafkaError] | None:
         """The oldest record, if its time is over: they are in order of age."""
-        record = self.oldest()
+        record = self._oldest()
         if record is None or record.number > newest or record.deadline > now:
             return None
         if at_work is not None and record in self.serializing:

@@ -16,7 +16,10 @@ from aioproducer.producer.sender.metadata_waits import MetadataWaits
 from aioproducer.producer.sender.obstacles import Situation, why_not_delivered
 
 PATIENCE: Final = 1.0
-"""Seconds. Answers to all requests in flight take less; a broker that answers bit by bit must not hold up others."""
+"""Seconds. Answers to all requests in flight take less to handle, and no broker keeps records alive for longer."""
+
+STANDSTILL: Final = 0.05
+"""Seconds that a look may come late without a reason worth mentioning."""
 
 
 @final
@@ -25,8 +28,8 @@ class Expiry:
     the loop's, in seconds.
 
     When the loop has stood still, answers may wait in the sockets for batches whose time is over. So while requests are
-    in flight, the first look that finds batches late fails none. The next one, LISTENS seconds later, does; but not
-    those whose broker has just answered, or whose answers wait for their turn, for another PATIENCE seconds.
+    in flight, a batch that a look finds late fails at the next one, LISTENS seconds after it; or later, if its broker
+    has just answered or its answers wait for their turn, up to PATIENCE.
     """
 
     def __init__(
@@ -44,9 +47,11 @@ class Expiry:
         self._lot = lot
         self._situation = situation
         self._too_long = waits.too_long
-        self._listened = -math.inf
-        """The first look. What was due by then fails at the next one."""
+        self._looked = -math.inf
+        """The last look. What was due by then fails at the next one."""
         self._next_look = -math.inf
+        self._woke = -math.inf
+        """The last look that came late: the loop had stood still."""
 
     def next(self) -> float | None:
         """When ``expire`` has batches to look at."""
@@ -55,28 +60,26 @@ class Expiry:
 
     def expire(self, now: float) -> None:
         """Fails what is due."""
-        due = self._completer.next_expiry()
-        if due is not None and due <= now and self._next_look <= now:
-            if self._client.requests_in_flight() == 0:
-                self._completer.expire(now, now, self._is_heard, self._why_not_delivered)
-            elif due <= self._listened:
-                self._completer.expire(self._listened, now, self._is_heard, self._why_not_delivered)
+        look = self.next()
+        if look is not None and look <= now:
+            if now - look > STANDSTILL:
+                self._woke = now
+            due = self._looked if self._client.requests_in_flight() else now
+            if self._completer.expire(due, now, self._is_heard, self._why_not_delivered):
+                self._next_look = now
             else:
-                self._listened = now
+                self._looked = now
                 self._next_look = now + LISTENS
         if self._lot.somebody_waits():
             self._lot.expire(now, self._too_long)
 
-    def _is_heard(self, batch: ProducerBatch, now: float) -> bool:
-        """Whether its answer may be among those that have just come."""
+    def _is_heard(self, batch: ProducerBatch, over: float, now: float) -> bool:
+        """Whether its answer may be among those that have just come; ``over`` is when its time was."""
         link = self._client.links.get(batch.sent_to) if batch.in_flight else None
         connection = None if link is None else link.connection
-        if connection is None or now > self._listened + PATIENCE:
+        if connection is None or now > max(over, self._woke) + PATIENCE:
             return False
-        heard = connection.answers_wait() or now < connection.answered_at + LISTENS
-        if heard:
-            self._next_look = now + LISTENS
-        return heard
+        return connection.answers_wait() or now < connection.answered_at + LISTENS
 
     def _why_not_delivered(self, queue: PartitionQueue, batch: ProducerBatch) -> str:
         return why_not_delivered(self._situation, queue, batch, self._loop.time())[0].text

@@ -137,11 +137,11 @@ class Sender:
         """Returns when everything accepted so far has ended, including parts of split batches; nothing lingers
         meanwhile."""
         began = self._loop.time()
-        incomplete, schedule, lot = self._completer.incomplete, self.parts.schedule, self._lot
-        newest = lot.count
+        incomplete, schedule = self._completer.incomplete, self.parts.schedule
+        parked = self._lot.count
         schedule.flush_begun()
         try:
-            while (record := lot.oldest()) is not None and record.number <= newest:
+            while (record := self._lot.oldest_of_first(parked)) is not None:
                 await all_ended([record.result])
             opened = incomplete.count  # what was parked is in these, or has failed
             while (batch := incomplete.oldest_of_first(opened)) is not None:

@@ -41,9 +41,12 @@ def test_neighbours_are_one_entry_whatever_their_number() -> None:
 def test_a_bulk_send_receives_failures_until_it_returns() -> None:
     tally, batch = BulkTally(Loop()), Batch(Loop(), 0)
     tally.took(batch.result, batch.append(), 0)
-    assert batch.result.unobserved(2) == 0
+    batch.append()  # somebody else's
+    tally.took(batch.result, batch.append(), 1)
+    tally.took(batch.result, batch.append(), 2)
+    assert batch.result.unobserved(4) == 1
     tally.abandoned = True
-    assert batch.result.unobserved(2) == 2
+    assert batch.result.unobserved(4) == 4
     batch.result.fail(failure())  # and is not told any more
     assert tally.result(1).errors == []
 

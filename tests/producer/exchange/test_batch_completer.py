@@ -437,9 +437,9 @@ def test_expires_in_the_order_of_creation_wherever_a_batch_is() -> None:
         why.append(batch.count)
         return "the partition has no leader"
 
-    here.completer.expire(219.999, 219.999, lambda batch, now: False, because)
+    here.completer.expire(219.999, 219.999, lambda batch, over, now: False, because)
     assert why == []
-    here.completer.expire(221, 221, lambda batch, now: False, because)
+    here.completer.expire(221, 221, lambda batch, over, now: False, because)
     assert len(why) == 2
     under_way, queued = here.deliveries[b"1"], here.deliveries[b"2"]
     with pytest.raises(TimeoutException) as raised:
@@ -451,7 +451,7 @@ def test_expires_in_the_order_of_creation_wherever_a_batch_is() -> None:
     assert raised.value.ledger == (LedgerEntry("not answered", 121, 1),)
     assert (under_way.outcome, queued.outcome) == (Outcome.UNKNOWN, Outcome.NOT_SENT)
     assert here.completer.next_expiry() == 222
-    here.completer.expire(222, 222, lambda batch, now: False, because)
+    here.completer.expire(222, 222, lambda batch, over, now: False, because)
     assert open_one.outcome is Outcome.NOT_SENT
     assert here.queue.open is None
     assert here.completer.next_expiry() is None
@@ -464,7 +464,7 @@ def test_somebody_else_has_a_turn_while_many_batches_expire() -> None:
     now = here.loop.now
     here.loop.tick = TIME_SLICE  # each look at the clock
     for expired in (1, 2, 3):
-        here.completer.expire(now, now, lambda batch, now: False, lambda queue, batch: "because")
+        here.completer.expire(now, now, lambda batch, over, now: False, lambda queue, batch: "because")
         assert [batch.result.done() for batch in batches] == [number < expired for number in range(3)]
         due = here.completer.next_expiry()
         assert due is None if expired == 3 else due is not None and due <= now

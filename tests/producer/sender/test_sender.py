@@ -986,9 +986,14 @@ async def test_the_failures_of_records_that_nobody_awaits_are_logged_beside_thos
         cluster.create_topic("t", 1)
         cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         async with make_producer(cluster.bootstrap_servers, linger_ms=50) as producer:
+            _ = await producer.partitions_for("t")
+            bulk = asyncio.create_task(producer.send_many("t", numbered(4)))
+            await asyncio.sleep(0)
             deliveries = [producer.send("t", value) for value in numbered(10)]
             deliveries[3].add_done_callback(lambda _: None)
             assert isinstance(await end_of(deliveries[5]), TopicAuthorizationException)
+            assert len((await bulk).errors) == 4
+            assert len({delivery.place()[0] for delivery in deliveries}) == 1
         (line,) = [r.getMessage() for r in caplog.records if r.name == "aioproducer.producer.diagnosis.failure_log"]
         assert line.startswith("t-0: 8 records were not delivered")
 
@@ -1085,6 +1090,25 @@ async def test_a_batch_does_not_expire_while_its_answer_is_in_the_socket(partiti
             deliveries.append(producer.send("t", b"later", partition=0))
             await wait_all(deliveries)
             assert [delivery.exception() for delivery in deliveries] == [None] * sent
+
+
+@virtual
+async def test_a_broker_that_answers_all_the_time_keeps_no_record_of_a_silent_one_alive(world: World) -> None:
+    async with ScriptedCluster(2) as cluster:
+        cluster.create_topic("answered", 1, assignments=[[0]])
+        cluster.create_topic("silent", 1, assignments=[[1]])
+        config = {"linger_ms": 0, "request_timeout_ms": 800, "delivery_timeout_ms": 1000}
+        async with make_producer(cluster.bootstrap_servers, **config, enable_idempotence=False) as producer:
+            _ = await producer.partitions_for("answered"), await producer.partitions_for("silent")
+            cluster.brokers[1].always(ApiKey.PRODUCE, never())
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            silent = producer.send("silent", b"v")
+            ended: list[float] = []
+            silent.add_done_callback(lambda _: ended.append(loop.time() - began))
+            while not ended:
+                await producer.send("answered", b"v")
+            assert 1 <= ended[0] < 1.02
 
 
 @virtual

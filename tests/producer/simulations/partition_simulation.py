@@ -240,7 +240,9 @@ class PartitionSimulation(Accumulation):
         self.loop.now = max(self.loop.now, due)
         timeout = self.completer._timeout
         late = [batch for batch in self.completer.incomplete if batch.created + timeout <= self.loop.now]
-        self.completer.expire(self.loop.now, self.loop.now, lambda batch, now: False, lambda queue, batch: "because")
+        self.completer.expire(
+            self.loop.now, self.loop.now, lambda batch, over, now: False, lambda queue, batch: "because"
+        )
         assert late
         for batch in late:
             assert isinstance(batch.result.error, TimeoutException)

@@ -189,7 +189,7 @@ class RulesSimulation(Accumulation):
         self.woken = False
         now = self.loop.now
         self.schedule.take_due(now)
-        self.completer.expire(now, now, lambda batch, now: False, lambda queue, batch: "because")
+        self.completer.expire(now, now, lambda batch, over, now: False, lambda queue, batch: "because")
         while self.waiting and self._append(*self.waiting[0]):
             self.waiting.popleft()
         self.schedule.hurry(wanted=bool(self.waiting))

@@ -115,6 +115,21 @@ async def test_by_hand_the_oldest_ends_first() -> None:
         assert ended == [first, second, third]
 
 
+async def test_flush_does_not_wait_for_what_callbacks_send_meanwhile() -> None:
+    async with MockProducer(auto_complete=False) as producer:
+        left = 5
+
+        def again(_: Delivery) -> None:
+            nonlocal left
+            if left:
+                left -= 1
+                producer.send("t", b"again").add_done_callback(again)
+
+        producer.send("t", b"first").add_done_callback(again)
+        await producer.flush()
+        assert left == 4
+
+
 async def test_flush_and_close_deliver_what_is_left() -> None:
     async with MockProducer(auto_complete=False) as producer:
         one = producer.send("t", b"1")
