@@ -470,6 +470,31 @@ def test_somebody_else_has_a_turn_while_many_batches_expire() -> None:
         assert due is None if expired == 3 else due is not None and due <= now
 
 
+@pytest.mark.parametrize("tick", [0, TIME_SLICE])
+def test_late_batches_whose_answers_may_have_come_are_passed_over(tick: float) -> None:
+    here = PartitionSimulation()
+    batches = [here.add_batch() for _ in range(6)]
+    here.loop.now = now = batches[-1].created + 121
+    here.loop.tick = tick  # each look at the clock
+    heard = [batches[0], batches[1], batches[3]]
+    asked: list[ProducerBatch] = []
+
+    def is_heard(batch: ProducerBatch, over: float, at: float) -> bool:
+        assert (over, at) == (batch.created + 120, now)
+        asked.append(batch)
+        return batch in heard
+
+    while here.completer.expire(now, now, is_heard, lambda queue, batch: "because"):
+        pass
+    assert asked == batches
+    assert [batch.result.done() for batch in batches] == [False, False, True, False, True, True]
+    heard.clear()
+    while here.completer.expire(now, now, is_heard, lambda queue, batch: "because"):
+        pass
+    assert all(batch.result.done() for batch in batches)
+    assert asked[6:] == [batches[0], batches[1], batches[3]]
+
+
 def test_memory_and_bytes_stay_while_a_request_carries_them() -> None:
     """KAFKA-19012: whoever gets the memory must not be able to change what is being written."""
     here = PartitionSimulation()
