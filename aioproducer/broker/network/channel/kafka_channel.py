@@ -262,10 +262,11 @@ class KafkaChannel(asyncio.BufferedProtocol):
     def _write(self, parts: Sequence[Buffer]) -> None:
         transport = self._transport
         assert transport is not None
-        # In CPython 3.12 and early 3.13, asyncio's writelines neither calls pause_writing nor checks whether the
-        # transport is closing. Its write does both.
+        if transport.is_closing():
+            return  # asyncio would warn
+        # In CPython 3.12 and early 3.13, asyncio's writelines does not call pause_writing. Its write does.
         *head, last = parts
-        if head and not transport.is_closing():
+        if head:
             transport.writelines(head)
         transport.write(last)
 

@@ -318,6 +318,17 @@ async def test_the_rest_of_a_response_is_dropped_with_the_connection(channel: Ch
     assert channel.processor.connection_count == 0
 
 
+async def test_nothing_is_written_to_a_connection_that_is_lost(channel: Channel) -> None:
+    """asyncio would warn of it, each time."""
+    transport = channel.transport
+    transport.closing = True
+    channel.channel.send([b"head", b"the rest"])
+    assert transport.written == []
+    transport.closing = False
+    channel.channel.send([b"head", b"the rest"])
+    assert b"".join(transport.written) == b"headthe rest"
+
+
 async def test_connections_whose_clients_leave_are_closed_in_slices(channel: Channel) -> None:
     """Thousands may leave in the same turn of the loop."""
     others = [channel.connect() for _ in range(3 * _CLOSED_AT_ONCE)]
