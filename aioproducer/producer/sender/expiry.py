@@ -60,12 +60,12 @@ class Expiry:
 
     def expire(self, now: float) -> None:
         """Fails what is due."""
-        look = self.next()
-        if look is not None and look <= now:
-            if now - look > STANDSTILL:
+        due = self._completer.next_expiry()
+        if due is not None and due <= now and self._next_look <= now:
+            if now - max(due, self._next_look) > STANDSTILL:
                 self._woke = now
-            due = self._looked if self._client.requests_in_flight() else now
-            if self._completer.expire(due, now, self._is_heard, self._why_not_delivered):
+            by = self._looked if self._client.requests_in_flight() else now
+            if self._completer.expire(by, now, self._is_heard, self._why_not_delivered):
                 self._next_look = now
             else:
                 self._looked = now
