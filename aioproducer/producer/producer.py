@@ -87,7 +87,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         self._cut_short = False
         """A caller of close has left it by time-out or cancellation."""
         self._ending = False
-        """The last records end in turns of the loop, which nobody needs to hurry."""
+        """close fails the remaining records in turns of the loop: leaving it does not interrupt that."""
         # The inputs of a run besides its loop; a simulation replaces them.
         self._clock: Clock = SystemClock()
         self._random: Random | None = None

@@ -88,12 +88,16 @@ async def starting(loop: MeasuredLoop, size: int) -> Held:
                 await asyncio.sleep(0)
                 if len(core_of(producer).lot) < size:
                     raise WrongRun("the tasks do not wait")
-                await asyncio.wait(tasks)
-            for task in tasks:
-                task.result()
+                await _all_succeed(tasks)
         finally:
             await producer.close(0)
     return held
+
+
+async def _all_succeed(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    await asyncio.wait(tasks)
+    for task in tasks:
+        task.result()
 
 
 async def forgotten(loop: MeasuredLoop, size: int) -> Held:
@@ -373,9 +377,7 @@ async def _waiting_for_metadata(
             await asyncio.sleep(0)
             gc.collect()
             with loop.measured() as held:
-                await asyncio.wait(tasks)
-            for task in tasks:
-                task.result()
+                await _all_succeed(tasks)
         finally:
             await producer.close(0)
     return held

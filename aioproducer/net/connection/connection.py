@@ -111,6 +111,7 @@ class Connection:
         """Bytes have arrived since the last look that found a request late."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        """None while the event loop has no socket: not yet, or not any more."""
         self._correlation_id: i64 = 0
         self._timer: asyncio.TimerHandle | None = None
         self._slice = TimeSlice(self._loop)
@@ -125,8 +126,6 @@ class Connection:
         """Why it closes when the requests under way have been answered."""
         self._final: KafkaError | None = None
         """Why it closes when the answers received so far have been handled: no other will be read."""
-        self._let_go = True
-        """The event loop has no socket: not yet, or not any more."""
         self.ended: asyncio.Future[None] = self._loop.create_future()
         """Done when it is closed, the event loop has let go of the socket, and all requests have ended."""
 
@@ -202,7 +201,7 @@ class Connection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._transport is None or self._let_go:
+        if self._transport is None:
             pass
         elif graceful:
             self._transport.close()
@@ -213,12 +212,12 @@ class Connection:
         self._read = None
         self._unread.clear()
         self.unsettled |= len(self.in_flight) > 0
-        self._continue()  # first: before whoever is told that it is closed acts on that
+        self._continue()  # scheduled first: the requests end before what on_closed causes
         self._on_closed(self, error)
 
     def _settle(self) -> None:
         """Called when all requests have ended, or the event loop has let go of the socket."""
-        if self._let_go and not self.answers_wait() and not self.in_flight and not self.ended.done():
+        if self._transport is None and not self.answers_wait() and not self.in_flight and not self.ended.done():
             self.ended.set_result(None)
 
     def unsent(self) -> int:
@@ -261,7 +260,6 @@ class Connection:
             # uvloop's transports only look like asyncio's, so there is no isinstance to ask.
             transport = cast(asyncio.Transport, transport)
             self._transport = transport
-            self._let_go = False
             self._metrics.connected(self._loop.time())
             if self.error is not None:  # given up before it was made
                 _abort(transport)
@@ -305,7 +303,7 @@ class Connection:
                 self._handle_answers(at_once=True)
 
     def _continue(self) -> None:
-        """Goes on in the next turn of the loop."""
+        """Continues in the next turn of the loop."""
         if not self._continuing:
             self._continuing = True
             self._loop.call_soon(self._go_on)
@@ -449,15 +447,15 @@ class Connection:
             if exc is not None and self.error is None and self.in_flight:
                 self._continue()
                 self._receive_rest()
-            self._let_go = True
+            self._transport = None
             self._end(error)
             self._metrics.disconnected(self._loop.time())
             if self.error is not None:
                 self._settle()
 
     def _receive_rest(self) -> None:
-        """Receives what the kernel has received, to be handled in the next turn. The event loop does not: a write that
-        fails, because the other side has reset the connection, makes it let go of the socket, whatever is left."""
+        """Reads what is left in the kernel's buffer; the next turn handles it. When a write fails because the other
+        side has reset the connection, the event loop closes the socket without reading the rest."""
         transport = self._transport
         opened = None if transport is None else transport.get_extra_info("socket")
         if opened is None or (transport is not None and transport.get_extra_info("ssl_object") is not None):

@@ -35,6 +35,8 @@ class InFlightRequest:
         self.correlation_id: i64 = 0
         self.sent_at: float = 0.0
         self.deadline: float = 0.0
+        self.decoding: Decoding | None = None
+        """The large answer that is being read."""
 
     @property
     def name(self) -> str:
@@ -49,11 +51,20 @@ class InFlightRequest:
         raise NotImplementedError
 
     def begin_reading(self, frame: bytes | memoryview) -> bool:
-        """Begins to read an answer of more than ``AT_ONCE`` bytes step by step; False if ``read`` is to do it."""
+        """Begins to read an answer of more than ``AT_ONCE`` bytes step by step, by setting ``decoding``; False if
+        ``read`` is to do it."""
         return False
 
     def read_on(self) -> i64:
         """A step; what ``read`` answers if it was the last, otherwise -1."""
+        decoding = self.decoding
+        if decoding is None or not decoding.step():
+            return -1
+        self.decoding = None
+        return self.decoded(decoding.message)
+
+    def decoded(self, response: Any) -> i64:
+        """Takes the answer that ``codec`` has read; ``throttle_time_ms``."""
         raise NotImplementedError
 
     def answered(self) -> bool:
@@ -79,31 +90,23 @@ class MessageRequest(InFlightRequest):
         self._body = body
         self._handler = handler
         self._response: Any = None
-        self._decoding: Decoding | None = None
 
     def body(self) -> list[bytes | memoryview]:
         return encode(self._request, self.version) if self._body is None else self._body
 
     def read(self, frame: bytes) -> i64:
-        _, self._response = decode_response(APIS[self.api_key].response, self.version, frame)
-        return self._throttle()
+        _, response = decode_response(APIS[self.api_key].response, self.version, frame)
+        return self.decoded(response)
 
     def begin_reading(self, frame: bytes | memoryview) -> bool:
         if self.api_key == ApiKey.API_VERSIONS:
             return False
-        self._decoding = decoding_response(APIS[self.api_key].response, self.version, frame)
+        self.decoding = decoding_response(APIS[self.api_key].response, self.version, frame)
         return True
 
-    def read_on(self) -> i64:
-        decoding = self._decoding
-        if decoding is None or not decoding.step():
-            return -1
-        self._response = decoding.message
-        self._decoding = None
-        return self._throttle()
-
-    def _throttle(self) -> i64:
-        throttle: i64 = getattr(self._response, "throttle_time_ms", 0)
+    def decoded(self, response: Any) -> i64:
+        self._response = response
+        throttle: i64 = getattr(response, "throttle_time_ms", 0)
         return max(throttle, 0)
 
     def answered(self) -> bool:

@@ -27,7 +27,6 @@ from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.topic_directory import TopicDirectory
 from aioproducer.producer.windows.node_line import NodeLine
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.codec import Decoding
 from aioproducer.protocol.framing import decoding_response
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
 from aioproducer.protocol.produce_answer import (
@@ -93,7 +92,6 @@ class InFlightBatches(InFlightRequest):
         """The batches that are unanswered on its connection when it is sent, its own too."""
         self.place: i64 = 0
         """The requests that are unanswered on its connection when it is sent, itself too."""
-        self._decoding: Decoding | None = None
         self.answer: ProduceAnswer | None = None
         self.answers: list[PartitionAnswer | None] = []
         """Those of its batches, once they are being handled."""
@@ -108,15 +106,11 @@ class InFlightBatches(InFlightRequest):
     def begin_reading(self, frame: bytes | memoryview) -> bool:
         if len(frame) <= MOST_AT_ONCE:
             return False
-        self._decoding = decoding_response(ProduceResponse, self.version, frame)
+        self.decoding = decoding_response(ProduceResponse, self.version, frame)
         return True
 
-    def read_on(self) -> i64:
-        decoding = self._decoding
-        if decoding is None or not decoding.step():
-            return -1
-        answer = self.answer = answer_of(decoding.message, self.version)
-        self._decoding = None
+    def decoded(self, response: ProduceResponse) -> i64:
+        answer = self.answer = answer_of(response, self.version)
         return answer.throttle_time_ms
 
     def read(self, frame: bytes) -> i64:

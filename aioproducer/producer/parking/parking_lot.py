@@ -74,9 +74,9 @@ class Failing:
 class _Refused:
     """The records for a topic that will never have metadata, and why."""
 
-    def __init__(self, error: KafkaError) -> None:
+    def __init__(self, error: KafkaError, line: WaitingLine) -> None:
         self.error = error
-        self.line = WaitingLine()
+        self.line = line
 
 
 @final
@@ -551,8 +551,7 @@ class ParkingLot:
             return
         refused = self._refused.get(topic)
         if refused is None:
-            refused = self._refused[topic] = _Refused(error)
-            refused.line = line
+            self._refused[topic] = _Refused(error, line)
         else:
             for record in line:
                 refused.line.add(record)

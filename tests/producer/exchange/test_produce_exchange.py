@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -15,7 +15,7 @@ from aioproducer.protocol.codec import STEP
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage
 from tests.support.inside import parts_of
 from tests.support.producing import all_memory_free, make_producer
-from tests.support.scripted_broker import ScriptedCluster, drop, edited, error, raw
+from tests.support.scripted_broker import ScriptedCluster, Step, drop, edited, error, raw
 from tests.support.turns import Turns
 from tests.support.turns import shortest_turns as shortest_turns
 from tests.support.virtual_time import World, virtual
@@ -68,16 +68,25 @@ def refuse(*partitions: int) -> Callable[[Any], object]:
     return edit
 
 
+FAILING: Final[dict[str, tuple[Step, dict[str, Any], str]]] = {
+    "refused": (error(ErrorCode.TOPIC_AUTHORIZATION_FAILED), {}, "TopicAuthorizationException"),
+    "connection lost": (drop(), {"retries": 0, "enable_idempotence": False}, "NetworkException"),
+}
+"""What the broker does, configs with which batches fail at once then, and the error."""
+
+
 @virtual
-async def test_the_loop_has_turns_while_batches_fail(world: World) -> None:
+@pytest.mark.parametrize("how", FAILING)
+async def test_the_loop_has_turns_while_batches_fail(world: World, how: str) -> None:
+    step, config, kind = FAILING[how]
     async with ScriptedCluster() as cluster:
-        producer = await one_request(cluster)
-        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        producer = await one_request(cluster, **config)
+        cluster.broker.script(ApiKey.PRODUCE, step)
         ends = Ends(producer)
         await ends.all(producer)
         assert cluster.broker.count(ApiKey.PRODUCE) == 1
         assert len(set(ends.turn)) == PARTITIONS
-        assert ends.kinds == {"TopicAuthorizationException": PARTITIONS}
+        assert ends.kinds == {kind: PARTITIONS}
         assert all_memory_free(producer)
         await producer.close()
 
@@ -132,20 +141,6 @@ async def test_a_connection_that_ends_among_the_batches_of_an_answer_changes_not
 
 
 @virtual
-async def test_the_loop_has_turns_while_the_batches_of_a_lost_connection_fail(world: World) -> None:
-    async with ScriptedCluster() as cluster:
-        producer = await one_request(cluster, retries=0, enable_idempotence=False)
-        cluster.broker.script(ApiKey.PRODUCE, drop())
-        ends = Ends(producer)
-        await ends.all(producer)
-        assert cluster.broker.count(ApiKey.PRODUCE) == 1
-        assert len(set(ends.turn)) == PARTITIONS
-        assert ends.kinds == {"NetworkException": PARTITIONS}
-        assert all_memory_free(producer)
-        await producer.close()
-
-
-@virtual
 @pytest.mark.parametrize("idempotent", [True, False])
 @pytest.mark.parametrize("appended", [True, False])
 async def test_the_batches_of_a_lost_connection_are_sent_again_in_order(
@@ -169,23 +164,6 @@ async def test_the_batches_of_a_lost_connection_are_sent_again_in_order(
 
 
 @virtual
-async def test_a_producer_that_is_closed_among_the_batches_of_a_lost_connection_ends_each_once(world: World) -> None:
-    async with ScriptedCluster() as cluster:
-        producer = await one_request(cluster, retries=0, enable_idempotence=False)
-        cluster.broker.script(ApiKey.PRODUCE, drop())
-        closing: list[asyncio.Task[None]] = []
-
-        def close(count: int) -> None:
-            if count == 3:
-                closing.append(asyncio.get_running_loop().create_task(producer.close(0)))
-
-        ends = Ends(producer, close)
-        await ends.all(producer)
-        await closing[0]
-        assert all_memory_free(producer)
-
-
-@virtual
 @pytest.mark.parametrize("after", range(1, 4))
 async def test_what_was_answered_counts_when_the_producer_is_closed_meanwhile(world: World, after: int) -> None:
     async with ScriptedCluster() as cluster:
@@ -205,10 +183,12 @@ async def test_what_was_answered_counts_when_the_producer_is_closed_meanwhile(wo
 
 
 @virtual
-async def test_a_producer_that_is_closed_among_the_batches_of_an_answer_ends_each_once(world: World) -> None:
+@pytest.mark.parametrize("how", FAILING)
+async def test_a_producer_that_is_closed_while_batches_fail_ends_each_once(world: World, how: str) -> None:
+    step, config, _ = FAILING[how]
     async with ScriptedCluster() as cluster:
-        producer = await one_request(cluster)
-        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        producer = await one_request(cluster, **config)
+        cluster.broker.script(ApiKey.PRODUCE, step)
         closing: list[asyncio.Task[None]] = []
 
         def close(count: int) -> None:
