@@ -19,7 +19,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.push_telemetry import PushTelemetryResponse
 from aioproducer.telemetry import push_task
 from aioproducer.telemetry.otlp_payload import otlp_library
-from aioproducer.telemetry.push_task import PushTask
+from aioproducer.telemetry.push_task import LAST_PUSH, PushTask
 from aioproducer.telemetry.telemetry_state import TelemetryState
 from tests.support.scripted_broker import ScriptedCluster, edited, never
 from tests.support.virtual_time import World, virtual
@@ -185,10 +185,8 @@ async def test_a_refused_push_is_repeated_with_a_new_subscription(code: ErrorCod
         assert cluster.broker.count(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS) >= 2
 
 
-async def test_a_broker_that_does_not_answer_the_last_push_delays_the_close_a_little(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(push_task, "LAST_PUSH", 0.01)
+@virtual
+async def test_a_broker_that_does_not_answer_the_last_push_delays_the_close_a_little(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.alter_client_metrics("all", {"metrics": "*"})
         cluster.broker.always(ApiKey.PUSH_TELEMETRY, never())
@@ -196,7 +194,9 @@ async def test_a_broker_that_does_not_answer_the_last_push_delays_the_close_a_li
         async with producer:
             _ = await producer.send("t", b"value")
             await producer.client_instance_id(10)
-            await until(lambda: task_of(producer)._library is not None)
+            await asyncio.sleep(1)
+            closes_at = asyncio.get_running_loop().time()
+        assert LAST_PUSH <= asyncio.get_running_loop().time() - closes_at < LAST_PUSH + 0.1
         assert cluster.broker.count(ApiKey.PUSH_TELEMETRY) == 1
         assert task_of(producer).state is TelemetryState.TERMINATED
 
