@@ -9,6 +9,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
+from tests.support.kafka_releases import RELEASES
 
 from .raw_clients.raw_client import Connect, RawClient
 
@@ -45,7 +46,7 @@ async def client(connect: Connect) -> RawClient:
     return await connect()
 
 
-@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+@pytest.fixture(scope="module", params=RELEASES)
 def java_tools(request: pytest.FixtureRequest) -> Callable[[EmbeddedCluster], KafkaTools]:
     """Kafka's own tools of this release."""
     try:

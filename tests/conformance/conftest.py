@@ -9,6 +9,7 @@ import pytest
 
 from aioproducer.testing.kafka.apache_kafka import QUICK_FAILOVER, ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
+from tests.support.kafka_releases import RELEASES
 
 # Seconds for a test with the start of its cluster, and once the download of a release.
 TIMEOUT = 300
@@ -49,7 +50,7 @@ def kafka_cluster() -> Iterator[ApacheKafka]:
         yield kafka
 
 
-@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+@pytest.fixture(scope="module", params=RELEASES)
 def kafka_clusters(request: pytest.FixtureRequest) -> Iterator[ApacheKafka]:
     """Three nodes of each release in turn, on which no topic is made by asking for it."""
     with running_kafka(request.param, nodes=3, configs={"auto.create.topics.enable": False}) as kafka:

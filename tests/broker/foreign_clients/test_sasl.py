@@ -12,6 +12,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.kafka.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 from tests.broker.raw_clients.sasl import ESCAPED, MECHANISMS, PASSWORD, alice, figures, java_configs, sasl_cluster
+from tests.support.kafka_releases import RELEASES
 
 pytest.importorskip("scramp", reason="scramp is not installed")
 
@@ -138,7 +139,7 @@ async def test_librdkafka_says_it_again_before_its_session_ends() -> None:
         assert "expired-connections-killed-count" not in figures(cluster)
 
 
-@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+@pytest.fixture(scope="module", params=RELEASES)
 def libs(request: pytest.FixtureRequest) -> Any:
     try:
         return fetch_kafka(request.param)

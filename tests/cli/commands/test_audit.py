@@ -75,6 +75,7 @@ async def records_with_a_log_in_a_topic(servers: str) -> None:
             _ = carrier.send("deliveries", json.dumps({"schema": 1, "event": event, **lost}).encode())
 
 
+@pytest.mark.long
 @pytest.mark.conformance
 @pytest.mark.spark
 @pytest.mark.timeout(600)

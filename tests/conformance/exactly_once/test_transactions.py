@@ -18,6 +18,7 @@ from aioproducer.testing.transactions import campaign
 from aioproducer.testing.transactions.plan import Plan
 from tests.conformance.topics import assert_committed, create_topic
 from tests.support.fencing import NEWER, WAYS, check_fenced
+from tests.support.kafka_releases import RELEASES
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ async def test_an_operator_terminates_a_transaction(kafka_431: ApacheKafka) -> N
     await assert_committed(kafka_431, "terminated", 1, {})
 
 
-@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+@pytest.mark.parametrize("version", RELEASES)
 async def test_a_campaign(version: str) -> None:
     """Producers killed, stopped and replaced while brokers bounce: docs/campaigns has the long ones."""
     require_kafka(version)

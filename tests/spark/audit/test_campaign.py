@@ -36,6 +36,7 @@ def run_worker(work: Work, until: int, *, kill: bool) -> int:
     return worker.returncode
 
 
+@pytest.mark.long
 def test_nothing_is_found_but_what_is_not_there(spark: Any, tmp_path: Path) -> None:
     deliveries(tmp_path).mkdir()
     with ThreadedCluster(topics={"campaign": 3}) as cluster:

@@ -50,6 +50,7 @@ def test_records_are_read_twice(spark: Any, tmp_path: Path) -> None:
     assert counted["events"] == 5, counted
 
 
+@pytest.mark.long
 def test_a_large_table_of_findings_stays_out_of_the_driver(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

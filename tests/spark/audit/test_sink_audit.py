@@ -82,6 +82,7 @@ def test_an_intact_write_is_proved_and_damage_by_a_foreign_client_is_found(
     assert found == {Kind.MISSING: 2, Kind.DUPLICATE: 2 * 3}
 
 
+@pytest.mark.long
 def test_exactly_once_with_logs_in_a_directory(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     for _ in range(2):  # the second time nothing is written, and nothing logged

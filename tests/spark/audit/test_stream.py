@@ -15,6 +15,7 @@ from aioproducer.spark.audit.options import AuditOptions
 pytestmark = pytest.mark.conformance
 
 
+@pytest.mark.long
 def test_a_micro_batch_is_judged_by_those_before_it(spark: Any, tmp_path: Path) -> None:
     """Orders in three parts; the second lacks a batch in partition 0, and the first one of partition 1 comes again, and
     once more in the third, when its producer has long gone on."""
@@ -60,6 +61,7 @@ def test_a_micro_batch_is_judged_by_those_before_it(spark: Any, tmp_path: Path) 
     assert [count for _, _, count in heard] == [0, 2 + BATCH, 2 + BATCH, 2 + BATCH]
 
 
+@pytest.mark.long
 def test_a_producer_idle_for_a_day_is_forgotten(spark: Any, tmp_path: Path) -> None:
     """What is kept goes by the producers of a day, however many there ever were."""
     from aioproducer.spark.audit.frames.batches import batches

@@ -111,6 +111,7 @@ def killed_producer(cluster: ThreadedCluster) -> None:
         producer.kill()
 
 
+@pytest.mark.long
 def test_nothing_is_said_of_what_is_in_order(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
     fill(cluster, "orders", RECORDS)
     heard = Heard()
@@ -136,6 +137,7 @@ def test_a_gap_and_the_silence_of_a_producer_are_reported(spark: Any, cluster: T
     assert (found.kind, found.records) == ("gap", LOST)
 
 
+@pytest.mark.long
 def test_the_next_watch_follows_the_last(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
     """What was there before is known, and not watched again."""
     fill(cluster, "orders", RECORDS)

@@ -65,6 +65,7 @@ def test_a_problem_is_one(what: str) -> None:
     assert f"- {problem}" in page
 
 
+@pytest.mark.long
 @pytest.mark.conformance
 def test_a_small_campaign(spark: object, tmp_path: Path) -> None:
     """``spark`` skips this where there is no Spark."""

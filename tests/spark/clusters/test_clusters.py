@@ -92,6 +92,7 @@ def submit(master: str, servers: str, directory: Path, environment: dict[str, st
     return json.loads(line.removeprefix("JSON "))
 
 
+@pytest.mark.long
 def test_an_environment_in_an_archive(master: str, foreign_packages: Path, environment: Path, tmp_path: Path) -> None:
     """It is also unpacked beside the driver, so that one relative path is right for all."""
     packed = made_environment(tmp_path / "env", foreign_packages)

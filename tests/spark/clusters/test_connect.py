@@ -15,6 +15,7 @@ from aioproducer.testing.threaded_cluster import ThreadedCluster
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(900)]
 
 
+@pytest.mark.long
 def test_jobs_dataframes_and_audits(spark: object, tmp_path: Path) -> None:
     """``spark`` skips this where there is no Spark."""
     if importlib.util.find_spec("grpc") is None:

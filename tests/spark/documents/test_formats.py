@@ -52,6 +52,7 @@ def jars() -> Path:
         pytest.skip(f"Avro and Protobuf are NOT tested: {missing}")
 
 
+@pytest.mark.long
 def test_records_written_as_the_document_shows_are_read_back(jars: Path, tmp_path: Path) -> None:
     with ThreadedCluster(topics=["avro", "protobuf", "framed", "serialized"]) as cluster:
         asyncio.run(send_serialized(cluster.bootstrap_servers))

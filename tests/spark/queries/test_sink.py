@@ -236,7 +236,9 @@ def test_batches_of_a_stream_are_written_once_under_one_name(
 
 
 @pytest.mark.parametrize("when", ["written", "decided"])
-@pytest.mark.parametrize("partitions", [3, 2], ids=["", "other partitions"])
+@pytest.mark.parametrize(
+    "partitions", [pytest.param(3, id="", marks=pytest.mark.long), pytest.param(2, id="other partitions")]
+)
 def test_a_driver_that_is_killed(
     spark: Any, cluster: ThreadedCluster, topic: str, tmp_path: Path, when: str, partitions: int
 ) -> None:

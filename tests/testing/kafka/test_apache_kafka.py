@@ -21,8 +21,8 @@ from aioproducer.testing.kafka.apache_kafka import (
 from aioproducer.testing.kafka.kafka_node import known_brokers
 from aioproducer.testing.process_guard import ProcessGuard
 from aioproducer.testing.pytest_kafka import require_kafka, running_kafka
+from tests.support.kafka_releases import RELEASES
 
-VERSIONS = ["4.3.1", "3.9.2"]
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]
 
 
@@ -54,7 +54,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RELEASES)
 def test_nothing_is_left_after_stop(version: str, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     working = temporary / "working"
     working.mkdir()
@@ -88,7 +88,7 @@ async def test_async_context_manager_and_configs() -> None:
     assert not is_alive(pid)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RELEASES)
 async def test_further_listeners(version: str) -> None:
     plain = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_me="secret";'
     configs = {

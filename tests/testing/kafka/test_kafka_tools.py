@@ -16,11 +16,12 @@ from aioproducer.testing.kafka.kafka_tools import KafkaTools
 from aioproducer.testing.process_guard import ProcessGuard
 from aioproducer.testing.pytest_kafka import running_kafka
 from aioproducer.types import ProducerRecord, TimestampType
+from tests.support.kafka_releases import RELEASES
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]
 
 
-@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+@pytest.fixture(scope="module", params=RELEASES)
 def kafka(request: pytest.FixtureRequest) -> Iterator[ApacheKafka]:
     with running_kafka(request.param) as kafka:
         yield kafka
