@@ -42,7 +42,7 @@ class LongTest(NamedTuple):
 
 
 def tests_of(report: str) -> list[LongTest]:
-    """Those of a report in JUnit's format, as pytest writes it."""
+    """Those of a report in JUnit's format, as pytest writes it. Files that were skipped whole have no test."""
     return [
         LongTest(
             file=_file(case.attrib["classname"]),
@@ -51,6 +51,7 @@ def tests_of(report: str) -> list[LongTest]:
             seconds=float(case.attrib["time"]),
         )
         for case in ET.fromstring(report).iter("testcase")
+        if case.attrib["classname"]
     ]
 
 

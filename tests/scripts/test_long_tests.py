@@ -12,6 +12,7 @@ REPORT = """\
 <testcase classname="tests.spark.test_job" name="test_a" time="30.0"><failure message="no">trace</failure></testcase>
 <testcase classname="tests.spark.test_job" name="test_b" time="0.1"><error message="no">trace</error></testcase>
 <testcase classname="tests.spark.test_job" name="test_c" time="0.5"><skipped message="no">why</skipped></testcase>
+<testcase classname="" name="tests.spark.test_frame" time="0.0"><skipped message="no">why</skipped></testcase>
 </testsuite></testsuites>
 """
 
