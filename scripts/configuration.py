@@ -64,8 +64,8 @@ DIFFERENCES = {
     "sasl.kerberos.ticket.renew.jitter": "As sasl.kerberos.ticket.renew.window.factor.",
     "sasl.kerberos.min.time.before.relogin": "Kafka gives no range; a negative time is refused here.",
     "send.buffer.bytes": (
-        "Kafka's default is 131072. That holds only a part of a large request, and an event loop has to return to the "
-        "socket for each further part."
+        "Kafka's default is 131072. It holds less of a large request, and an event loop has to return to the socket "
+        "for each further part."
     ),
     "ssl.context": "Not in Kafka. `ssl.engine.factory.class` makes one for each connection.",
     "ssl.truststore.type": (

@@ -213,7 +213,7 @@ def test_types_and_defaults_are_kafkas(name: str, kafka: Kafka) -> None:
     elif name in BY_THE_FILE:
         assert (row.default, default) == (None, "JKS")
     elif name in BY_DEFAULT:
-        assert (row.default, default) == (-1, "131072")
+        assert (row.default, default) == (262144, "131072")
     elif row.default is dataclasses.MISSING:
         assert default == "required" or default.startswith("java.lang.Object")
     else:
