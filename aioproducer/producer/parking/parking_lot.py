@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Final, final
+from typing import Any, Final, final
 
 from aioproducer.errors import (
     BufferExhaustedException,
@@ -37,6 +37,7 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.ledger import Ledger, in_words
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.diagnosis.wording import counted, duration
+from aioproducer.producer.parking.departures import Departures
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
 from aioproducer.timing.time_slice import TimeSlice
@@ -141,8 +142,9 @@ class ParkingLot:
         """A record has come whose partition the user's partitioner chooses."""
         self._choosing = False
         """The user's partitioner is asked about records that are about to move."""
-        self.count = 0
+        self._count = 0
         """Records parked so far, each of which has the next number."""
+        self._departures = Departures()
         self._shut = True
         self._waited = (False, False)
         self._serialized = False
@@ -177,8 +179,8 @@ class ParkingLot:
 
     def park(self, record: ParkedRecord) -> None:
         """Parks a newcomer behind all others."""
-        self.count += 1
-        record.number = self.count
+        self._count += 1
+        record.number = self._count
         record.result.parked = True
         self._parked[record.result] = record
         if record.condition is None:
@@ -581,7 +583,7 @@ class ParkingLot:
         counts."""
         if self.failing is None:
             self.failing = Failing(error)
-        self.failing.newest = self.count
+        self.failing.newest = self._count
         self.failing.aborted |= aborted
 
     def fail_more(self) -> bool:
@@ -604,10 +606,13 @@ class ParkingLot:
                 break
         return what is not None
 
-    def oldest_of_first(self, count: int) -> ParkedRecord | None:
-        """The oldest of the first ``count`` records that were parked, if it still is."""
-        oldest = self._oldest()
-        return None if oldest is None or oldest.number > count else oldest
+    def emptied(self) -> Any | None:
+        """A future that is done when no record is parked any more of those that now are; None if none is."""
+        if not self._parked:
+            return None
+        waiter = self._accumulator.loop.create_future()
+        self._departures.wait(self._count, len(self._parked), waiter)
+        return waiter
 
     def _oldest(self) -> ParkedRecord | None:
         for record in self._parked.values():
@@ -634,7 +639,7 @@ class ParkingLot:
         If some are left to fail, ``next_deadline`` stays in the past.
         """
         self._expiring.begin()
-        newest = self.count  # of those there are: callbacks may send more
+        newest = self._count  # of those there are: callbacks may send more
         at_work = self.serializing.first() if len(self.serializing) > 0 else None  # it may be the first to fail
         while (doomed := self._first_refused() or self._first_late(newest, now, at_work, no_metadata)) is not None:
             record, error = doomed
@@ -715,6 +720,7 @@ class ParkingLot:
             self.settled.append(record)
         record.result.parked = False
         del self._parked[record.result]
+        self._departures.departed(record.number)
 
     def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:
         """Fails records already removed from the queues; callbacks may send, so all of them are uncounted first."""

@@ -138,11 +138,10 @@ class Sender:
         meanwhile."""
         began = self._loop.time()
         incomplete, schedule = self._completer.incomplete, self.parts.schedule
-        parked = self._lot.count
         schedule.flush_begun()
         try:
-            while (record := self._lot.oldest_of_first(parked)) is not None:
-                await all_ended([record.result])
+            if (emptied := self._lot.emptied()) is not None:
+                await emptied
             opened = incomplete.count  # what was parked is in these, or has failed
             while (batch := incomplete.oldest_of_first(opened)) is not None:
                 if batch.result.done():

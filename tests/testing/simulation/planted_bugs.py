@@ -207,7 +207,7 @@ def expiry_is_looked_at_only_with_answers(monkeypatch: pytest.MonkeyPatch) -> No
 
 @bug()
 def flush_forgets_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ParkingLot, "oldest_of_first", lambda self, count: None)
+    monkeypatch.setattr(ParkingLot, "emptied", lambda self: None)
 
 
 @bug()
