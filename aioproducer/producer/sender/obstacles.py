@@ -144,7 +144,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         obstacles.append(_busy(link, busy))
     elif link is not None and here.lines is not None:
         line = here.lines.of(queue.leader)
-        if line.limit.is_untried:
+        if line.limit.is_untried and link.in_flight():
             obstacles.append(_untried(link))
         elif line.timely.is_full(link.in_flight()):
             obstacles.append(_timely(link, here.config.request_timeout_ms))

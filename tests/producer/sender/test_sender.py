@@ -39,6 +39,7 @@ from tests.support.inside import parts_of, sender_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import (
+    Exchange,
     ScriptedCluster,
     Step,
     after,
@@ -633,12 +634,13 @@ async def test_a_long_throttle_holds_up_neither_other_brokers_nor_close() -> Non
 async def test_a_broker_that_never_reads_blocks_nobody_else_and_costs_bounded_memory() -> None:
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0], [1]])
+        cluster.brokers[0].script(ApiKey.PRODUCE, answer)
         cluster.brokers[0].always(ApiKey.PRODUCE, never())
         config = {"batch_size": 100_000, "max_request_size": 200_000, "send_buffer_bytes": 8192, "acks": "1"}
         config |= {"max_in_flight_requests_per_connection": 1000}
         producer = make_producer(cluster.bootstrap_servers, **config)
         await producer.start()
-        _ = await producer.partitions_for("t")
+        _ = await producer.send("t", b"its line has carried this", partition=0)
         stuck = [producer.send("t", bytes(90_000), partition=0) for _ in range(100)]
         for n in range(50):
             assert (await producer.send("t", b"%d" % n, partition=1)).offset == n
@@ -652,6 +654,34 @@ async def test_a_broker_that_never_reads_blocks_nobody_else_and_costs_bounded_me
         await producer.close(timeout=0)
         assert all(delivery.done() for delivery in stuck)
         assert all_memory_free(producer)
+
+
+@virtual
+async def test_flush_waits_for_no_record_that_came_while_earlier_ones_were_parked(world: World) -> None:
+    """The oldest parked record is delivered seconds after it has left the line, and others have come by then."""
+
+    async def slowly(exchange: Exchange) -> None:
+        await asyncio.sleep(1)
+        await answer(exchange)
+
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 100)
+        # One record in a batch, one batch in a request, one request after the other.
+        config = {"buffer_memory": 8000, "batch_size": 0, "max_request_size": 1000}
+        config |= {"max_in_flight_requests_per_connection": 1, "max_block_ms": 60_000, "delivery_timeout_ms": 120_000}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.send("t", b"first", partition=0)
+            cluster.broker.always(ApiKey.PRODUCE, slowly)
+            partitions = itertools.cycle(range(100))
+            old = [producer.send("t", bytes(900), partition=next(partitions)) for _ in range(7)]
+            flushing, later = asyncio.create_task(producer.flush()), []
+            while not all(delivery.done() for delivery in old):
+                later.append(producer.send("t", bytes(900), partition=next(partitions)))
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(1.5)  # a batch may have been opened in the turn in which the last of them left the line
+            assert flushing.done()
+            await flushing
+            cluster.broker.always(ApiKey.PRODUCE, None)
 
 
 async def test_a_request_is_no_larger_than_max_request_size() -> None:
