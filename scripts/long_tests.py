@@ -41,7 +41,7 @@ class LongTest(NamedTuple):
     seconds: float
 
 
-def tests_of(report: str) -> list[LongTest]:
+def of_report(report: str) -> list[LongTest]:
     """Those of a report in JUnit's format, as pytest writes it. Files that were skipped whole have no test."""
     return [
         LongTest(
@@ -97,7 +97,7 @@ def main() -> int:
     if missing:
         print(f"no report of {', '.join(missing)}: scripts/test -e {','.join(missing)}", file=sys.stderr)
         return 2
-    tests = [test for report in reports for test in tests_of(report.read_text(encoding="utf-8"))]
+    tests = [test for report in reports for test in of_report(report.read_text(encoding="utf-8"))]
     command = ["git", "rev-parse", "--short=8", "HEAD"]
     commit = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout.strip()
     PAGE.write_text(page_of(tests, commit, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"), encoding="utf-8")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scripts.long_tests import ENVIRONMENTS, PAGE, LongTest, page_of, tests_of
+from scripts.long_tests import ENVIRONMENTS, PAGE, LongTest, of_report, page_of
 
 CHECKOUT = Path(__file__).parents[2]
 REPORT = """\
@@ -18,7 +18,7 @@ REPORT = """\
 
 
 def test_a_report_is_read() -> None:
-    assert tests_of(REPORT) == [
+    assert of_report(REPORT) == [
         LongTest("tests/broker/test_admins.py", "TestKafkaTools::test_configs[3.9.2]", "passed", 9.4),
         LongTest("tests/spark/test_job.py", "test_a", "failed", 30.0),
         LongTest("tests/spark/test_job.py", "test_b", "failed", 0.1),
@@ -27,7 +27,7 @@ def test_a_report_is_read() -> None:
 
 
 def test_the_page_counts_and_lists() -> None:
-    page = page_of(tests_of(REPORT), "1234abcd", "2026-11-29 12:00 UTC")
+    page = page_of(of_report(REPORT), "1234abcd", "2026-11-29 12:00 UTC")
     assert "| commit | 1234abcd |" in page
     assert "| failed | 2 |" in page
     assert "| minutes, together | 1 |" in page
