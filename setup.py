@@ -94,7 +94,6 @@ COMPILED_MODULES = [
     "aioproducer/producer/windows/timely_window.py",
     "aioproducer/producer/admission/enqueued.py",
     "aioproducer/producer/diagnosis/failure_log.py",
-    "aioproducer/producer/parking/departures.py",
     "aioproducer/producer/parking/held_delivery.py",
     "aioproducer/producer/accumulator/incomplete_batches.py",
     "aioproducer/producer/diagnosis/ledger.py",

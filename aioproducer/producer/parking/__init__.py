@@ -7,6 +7,5 @@ parking_lot.py       the parked records, and what releases them
 waiting_line.py      records that wait for the same thing, oldest first
 parked_record.py     one of them
 held_delivery.py     its delivery
-departures.py        waiting until those that are parked are no longer
 enqueue_wait.py      waiting until a parked record is in the accumulator
 """

@@ -37,7 +37,6 @@ from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.ledger import Ledger, in_words
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.diagnosis.wording import counted, duration
-from aioproducer.producer.parking.departures import Departures
 from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.parking.waiting_line import WaitingLine
 from aioproducer.timing.time_slice import TimeSlice
@@ -144,7 +143,8 @@ class ParkingLot:
         """The user's partitioner is asked about records that are about to move."""
         self._count = 0
         """Records parked so far, each of which has the next number."""
-        self._departures = Departures()
+        self._flushes: deque[tuple[int, Any]] = deque()
+        """For each flush that waits, how many records had been parked when it began, and its future."""
         self._shut = True
         self._waited = (False, False)
         self._serialized = False
@@ -564,6 +564,7 @@ class ParkingLot:
         self.failing = None
         records = self.records()
         self._parked.clear()
+        self._tell_flushes()
         self.serializing = WaitingLine()
         self.memory = WaitingLine()
         self.metadata.clear()
@@ -611,7 +612,7 @@ class ParkingLot:
         if not self._parked:
             return None
         waiter = self._accumulator.loop.create_future()
-        self._departures.wait(self._count, len(self._parked), waiter)
+        self._flushes.append((self._count, waiter))
         return waiter
 
     def _oldest(self) -> ParkedRecord | None:
@@ -720,7 +721,16 @@ class ParkingLot:
             self.settled.append(record)
         record.result.parked = False
         del self._parked[record.result]
-        self._departures.departed(record.number)
+        if self._flushes:
+            self._tell_flushes()
+
+    def _tell_flushes(self) -> None:
+        """Ends the waits for records that are no longer parked."""
+        oldest = self._oldest()
+        while self._flushes and (oldest is None or oldest.number > self._flushes[0][0]):
+            _, waiter = self._flushes.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:
         """Fails records already removed from the queues; callbacks may send, so all of them are uncounted first."""

@@ -657,6 +657,20 @@ async def test_a_broker_that_never_reads_blocks_nobody_else_and_costs_bounded_me
 
 
 @virtual
+async def test_flush_ends_with_the_producer_while_records_are_parked(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        producer = make_producer(cluster.bootstrap_servers)
+        await producer.start()
+        delivery = producer.send("t", b"value")
+        flushing = asyncio.create_task(producer.flush())
+        await asyncio.sleep(0)
+        sender_of(producer).abort(KafkaError("it is over"))
+        await asyncio.wait_for(flushing, 1)
+        assert isinstance(delivery.exception(), KafkaError)
+        await producer.close()
+
+
+@virtual
 async def test_flush_waits_for_no_record_that_came_while_earlier_ones_were_parked(world: World) -> None:
     """The oldest parked record is delivered seconds after it has left the line, and others have come by then."""
 
