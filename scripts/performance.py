@@ -1,9 +1,7 @@
 """Writes the figures in docs/ that are measured, and draws the plots of docs/performance.md, from what the benchmarks
 have left in benchmarks/measured/.
 
-python -m benchmarks --rounds 4 --works $WORKS --json benchmarks/measured/comparison.json
-python -m benchmarks --works $WORKS --json benchmarks/measured/neighbours.json    # on a host with busy neighbours
-python -m benchmarks --works partitions-4000,partitions-10000 --json benchmarks/measured/partitions.json
+python -m benchmarks --json benchmarks/measured/comparison.json
 python -m benchmarks curves --json benchmarks/measured/curves.json
 python -m benchmarks encode --json benchmarks/measured/encode.json
 python -m benchmarks schemas --json benchmarks/measured/schemas.json
@@ -35,13 +33,10 @@ python -m benchmarks scale --rounds 2 --json benchmarks/measured/scale.json
 python -m benchmarks threads --json benchmarks/measured/threads.json
 python -m benchmarks observability --json benchmarks/measured/observability.json
 PYTHONPATH=. python scripts/performance.py
-
-$WORKS are all but partitions-10000; docs/performance.md lists them.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -55,13 +50,11 @@ from benchmarks.comparison.curves import Curves
 from benchmarks.comparison.figures import FIGURES, Figure
 from benchmarks.comparison.lines import Lines
 from benchmarks.comparison.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
-from benchmarks.comparison.targets import Verdict
 from benchmarks.fleet import fleet
 from benchmarks.fleet.budget import Broker, Budget, Client
 from benchmarks.harness import results
 from benchmarks.harness.command import Plotted
 from benchmarks.harness.environment import Environment
-from benchmarks.harness.statistics import Spread
 from benchmarks.outbox import outbox
 from benchmarks.pipelining import in_flight, linger, pipeline, window
 from benchmarks.record_costs import broker_costs, encode, observability, schemas
@@ -222,53 +215,6 @@ def works(report: Report) -> list[str]:
     return lines[1:]
 
 
-def beside_neighbours(report: Report, calm: Report) -> list[str]:
-    lines = [*environment(report), "", *targets(report)]
-    lines += [
-        "",
-        "CPU µs/record here ÷ in the first comparison, of each client in each work:",
-        "",
-        *dearer(report, calm),
-    ]
-    lines += ["", "Targets with another verdict than in the first comparison:", "", *turned(report, calm)]
-    lines += ["", "99.9 % of the moments of the event loop came at most so late by the loop's own computing:", ""]
-    return [*lines, *by_client(report, FIGURES["computing"], ours=True)]
-
-
-def dearer(report: Report, calm: Report) -> list[str]:
-    """How many times more CPU a record took than in ``calm``."""
-    before = {case.work.name: case for case in calm.cases}
-    rows = []
-    for name, whose in (("cpu", "the client"), ("broker", "the broker")):
-        both = [
-            (case.spread(client, FIGURES[name]), before[case.work.name].spread(client, FIGURES[name]))
-            for case in report.cases
-            if case.work.name in before
-            for client in case.clients()
-        ]
-        if ratios := [now.median / then.median for now, then in both if now and then and then.median]:
-            rows.append((whose, f"{len(ratios)}", str(Spread.of(ratios))))
-    return markdown_table(("CPU of", "clients × works", "median (least–most)"), rows)
-
-
-def turned(report: Report, calm: Report) -> list[str]:
-    """The targets that only one of both meets."""
-
-    def text(verdict: Verdict) -> str:
-        return f"{verdict.measured}, {verdict.text}"
-
-    before = {verdict.target: verdict for verdict in calm.verdicts()}
-    both = [(before[now.target], now) for now in report.verdicts() if now.target in before]
-    rows = [(now.target.work, now.target.text, text(then), text(now)) for then, now in both if then.text != now.text]
-    return markdown_table(("work", "target", "first comparison", "here"), rows)
-
-
-def many_partitions(report: Report) -> list[str]:
-    part = {client for case in report.cases for client in case.clients()}
-    report = dataclasses.replace(report, clients=[client for client in report.clients if client.name in part])
-    return [*environment(report), "", *works(report), "", *markdown_table(TARGET_COLUMNS, report.target_rows())]
-
-
 def curves(found: Curves) -> list[str]:
     lines = environment(found.report)
     for axis in found.axes:
@@ -354,9 +300,6 @@ class Measured(NamedTuple):
     """What the pages are made of."""
 
     comparison: Report
-    neighbours: Report
-    """Of a machine that shares its host with busy ones."""
-    partitions: Report
     along: Curves
     far: Lines
     alone: Mapping[str, Alone]
@@ -365,10 +308,7 @@ class Measured(NamedTuple):
     @classmethod
     def read(cls) -> Self:
         return cls(
-            *(
-                Report.from_json(results.read(MEASURED / f"{name}.json"))
-                for name in ("comparison", "neighbours", "partitions")
-            ),
+            Report.from_json(results.read(MEASURED / "comparison.json")),
             Curves.from_json(results.read(MEASURED / "curves.json")),
             Lines.from_json(results.read(MEASURED / "lines.json")),
             {name: results.read_as(kind, MEASURED / f"{name}.json") for name, kind in ALONE.items()},
@@ -386,8 +326,6 @@ class Measured(NamedTuple):
             "memory": lambda: by_client(comparison, FIGURES["rss"]),
             "stalls": lambda: lateness(comparison),
             "works": lambda: works(comparison),
-            "neighbours": lambda: beside_neighbours(self.neighbours, comparison),
-            "partitions": lambda: many_partitions(self.partitions),
             "curves": lambda: curves(self.along),
             "lines": lambda: lines(self.far),
             "fleet-requests": lambda: self.budget().requests(),

@@ -159,7 +159,7 @@ def measured(script: ModuleType) -> Any:
         **those_under_stress(),
         **those_of_whole_programs(),
     }
-    return script.Measured(a_report(), a_report(), a_report(), the_curves(), some_lines(), alone)
+    return script.Measured(a_report(), the_curves(), some_lines(), alone)
 
 
 def test_the_pages_say_what_was_measured(script: ModuleType) -> None:
@@ -204,22 +204,6 @@ def test_each_step_of_moving_over_is_beside_aiokafka(script: ModuleType) -> None
     case = Case(WORKS["stream-100"], [*both, done("aioproducer-compat", 0.5, 0.3)])
     made = script.moving(dataclasses.replace(a_report(), cases=[case]))
     assert f"| {WORKS['stream-100'].title} | 2.00 (3.00) | 10.00 (9.00) |" in made
-
-
-def test_a_host_with_busy_neighbours_is_compared_with_a_calm_one(script: ModuleType) -> None:
-    def run(client: str, seconds: float, cpu: float) -> Done:
-        return Done(client, 1, Measurement(1000, seconds, cpu, 2**20, broker_cpu=cpu, stall={"p99.9": 0.002}))
-
-    def comparison(seconds: float, cpu: float) -> Report:
-        runs = [run("aioproducer", seconds, cpu), run("confluent-kafka", 4.0, 4 * cpu)]
-        return dataclasses.replace(a_report(), cases=[Case(WORKS["stream-100"], runs)])
-
-    made = script.beside_neighbours(comparison(2.0, 0.75), comparison(1.0, 0.5))
-    assert "| the client | 2 | 1.50 (1.50–1.50) |" in made
-    assert "| the broker | 2 | 1.50 (1.50–1.50) |" in made
-    target = "aioproducer ÷ confluent-kafka, records/s: ≥ 3.5"
-    row = f"| stream-100 | {target} | 4.00 (4.00–4.00), met | 2.00 (2.00–2.00), **not met** |"
-    assert [line for line in made if " met | " in line or ", met" in line] == [row]
 
 
 def test_figures_of_a_busy_machine_are_provisional(script: ModuleType) -> None:

@@ -665,7 +665,8 @@ async def test_flush_ends_with_the_producer_while_records_are_parked(world: Worl
         flushing = asyncio.create_task(producer.flush())
         await asyncio.sleep(0)
         sender_of(producer).abort(KafkaError("it is over"))
-        await asyncio.wait_for(flushing, 1)
+        async with asyncio.timeout(1):
+            await flushing
         assert isinstance(delivery.exception(), KafkaError)
         await producer.close()
 
