@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from itertools import filterfalse
 from typing import Final
 
@@ -59,3 +59,11 @@ async def all_ended(results: Iterable[ProduceResult]) -> None:
             await result.waiter(WHOLE)
         if result.state == FORWARDED:
             pending += [target for _, target, _ in result.targets]
+
+
+async def first_ended(results: Sequence[ProduceResult], count: int) -> None:
+    """Returns when the first ``count`` results have ended. If there are many, the loop gets turns meanwhile."""
+    for place in range(count):
+        await all_ended([results[place]])
+        if place % MANY == MANY - 1:
+            await _Turn()

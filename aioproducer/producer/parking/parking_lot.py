@@ -145,6 +145,8 @@ class ParkingLot:
         """Records parked so far, each of which has the next number."""
         self._flushes: deque[tuple[int, Any]] = deque()
         """For each flush that waits, how many records had been parked when it began, and its future."""
+        self._joined: list[ProduceResult] = []
+        """The batches that records have joined for which a flush waits, since the first of these flushes began."""
         self._shut = True
         self._waited = (False, False)
         self._serialized = False
@@ -385,6 +387,8 @@ class ParkingLot:
         if placed is not None:
             self.memory.remove(record)
             record.result.forward([(0, placed._result, placed._index)])
+            if self._flushes and record.number <= self._flushes[-1][0] and placed._result not in self._joined[-1:]:
+                self._joined.append(placed._result)
             if record.intercepted is not None:
                 placed._result.intercept(placed._index, record.headers or ())
             self._leave(record)
@@ -607,13 +611,14 @@ class ParkingLot:
                 break
         return what is not None
 
-    def emptied(self) -> Any | None:
-        """A future that is done when no record is parked any more of those that now are; None if none is."""
+    def emptied(self) -> tuple[list[ProduceResult], Any] | None:
+        """A future that is done when no record is parked any more of those that now are; None if none is. Until then
+        the batches that they join are added to the list, with some that earlier ones have joined."""
         if not self._parked:
             return None
         waiter = self._accumulator.loop.create_future()
         self._flushes.append((self._count, waiter))
-        return waiter
+        return self._joined, waiter
 
     def _oldest(self) -> ParkedRecord | None:
         for record in self._parked.values():
@@ -730,7 +735,9 @@ class ParkingLot:
         while self._flushes and (oldest is None or oldest.number > self._flushes[0][0]):
             _, waiter = self._flushes.popleft()
             if not waiter.done():
-                waiter.set_result(None)
+                waiter.set_result(len(self._joined))
+        if not self._flushes:
+            self._joined = []  # flushes may still read the list
 
     def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:
         """Fails records already removed from the queues; callbacks may send, so all of them are uncounted first."""
