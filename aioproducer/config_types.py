@@ -108,7 +108,7 @@ class ClientOptions(TypedDict, total=False):
     send_buffer_bytes: int
     """SO_SNDBUF; -1 leaves it to the system.
 
-    ``send.buffer.bytes``: bytes, at least -1. Default: 262144.
+    ``send.buffer.bytes``: bytes, at least -1. Default: 131072.
     """
 
     receive_buffer_bytes: int

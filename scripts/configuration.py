@@ -63,10 +63,6 @@ DIFFERENCES = {
     "sasl.kerberos.ticket.renew.window.factor": "Kafka gives no range; here it is a part.",
     "sasl.kerberos.ticket.renew.jitter": "As sasl.kerberos.ticket.renew.window.factor.",
     "sasl.kerberos.min.time.before.relogin": "Kafka gives no range; a negative time is refused here.",
-    "send.buffer.bytes": (
-        "Kafka's default is 131072. It holds less of a large request, and an event loop has to return to the socket "
-        "for each further part."
-    ),
     "ssl.context": "Not in Kafka. `ssl.engine.factory.class` makes one for each connection.",
     "ssl.truststore.type": (
         "Kafka's default is JKS; here the file's first bytes decide. Types of other Java providers are not read."

@@ -145,8 +145,6 @@ CLASSES = {
     "value.serializer",
 }
 BY_THE_FILE = {"ssl.keystore.type", "ssl.truststore.type"}
-BY_DEFAULT = {"send.buffer.bytes"}
-"""Only their default is our own."""
 NARROWER = {
     "sasl.kerberos.ticket.renew.jitter",
     "sasl.kerberos.ticket.renew.window.factor",
@@ -177,7 +175,7 @@ RULES = {"sasl.mechanism", "batch.size", "max.in.flight.requests.per.connection"
 
 def test_every_difference_is_documented() -> None:
     documented = runpy.run_path(str(ROOT / "scripts" / "configuration.py"))["DIFFERENCES"]
-    assert set(documented) == OWN | CLASSES | STRICTER | RULES | NARROWER | BY_DEFAULT
+    assert set(documented) == OWN | CLASSES | STRICTER | RULES | NARROWER
 
 
 def test_both_sides_of_every_bound_are_among_the_values_tried(kafka: Kafka) -> None:
@@ -212,8 +210,6 @@ def test_types_and_defaults_are_kafkas(name: str, kafka: Kafka) -> None:
         assert (row.default, default) == (None, "GSSAPI")
     elif name in BY_THE_FILE:
         assert (row.default, default) == (None, "JKS")
-    elif name in BY_DEFAULT:
-        assert (row.default, default) == (262144, "131072")
     elif row.default is dataclasses.MISSING:
         assert default == "required" or default.startswith("java.lang.Object")
     else:

@@ -76,12 +76,7 @@ class Dispatcher:
         self._note_latency(node, now, can_send=link.can_send(now))
         ready = self._schedule.ready.of(node)
         line = self._lines.of(node)
-        while (
-            ready
-            and link.can_send(now)
-            and not (line.limit.is_untried and link.in_flight())
-            and not line.timely.is_full(link.in_flight())
-        ):
+        while ready and link.can_send(now) and not line.timely.is_full(link.in_flight()):
             opens_at = line.window.opens_at()
             if opens_at > now and not _all_are_awaited(ready):
                 self._alarm.ring_at(opens_at)
@@ -135,7 +130,6 @@ class Dispatcher:
         else:
             line = self._lines.of(node)
             full = line.timely.is_full(link.in_flight()) or line.window.opens_at() > now
-            full |= line.limit.is_untried and link.in_flight() > 0
             reason = Reason.CONNECTION_WINDOW if full else READY
         self._history.node_is(node, now, reason)
 

@@ -144,9 +144,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         obstacles.append(_busy(link, busy))
     elif link is not None and here.lines is not None:
         line = here.lines.of(queue.leader)
-        if line.limit.is_untried and link.in_flight():
-            obstacles.append(_untried(link))
-        elif line.timely.is_full(link.in_flight()):
+        if line.timely.is_full(link.in_flight()):
             obstacles.append(_timely(link, here.config.request_timeout_ms))
         elif line.window.opens_at() > now:
             obstacles.append(_at_work(link, line.window))
@@ -305,14 +303,6 @@ def _at_work(link: BrokerLink, window: LineWindow) -> Obstacle:
         f"{link} has {counted(window.unanswered, 'request')} that it has not answered yet, and takes "
         f"{duration(window.round_trip)} for an answer, of which {duration(window.distance)} are for the way: the batch "
         "grows until one is answered",
-    )
-
-
-def _untried(link: BrokerLink) -> Obstacle:
-    return Obstacle(
-        Reason.CONNECTION_WINDOW,
-        f"{link} has {counted(link.in_flight(), 'request')} that it has not answered yet; it has answered none before, "
-        "so nobody knows how long more of them would take",
     )
 
 

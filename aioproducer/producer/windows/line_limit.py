@@ -13,8 +13,7 @@ there is an early answer again.
 
 Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
 beyond what the line has shown to carry in time, by the same rule with as many of them under way as may be
-(max.in.flight.requests.per.connection), and none before it has carried anything. Before the first answer nobody knows
-how long requests take behind each other, so none follows UNTRIED bytes.
+(max.in.flight.requests.per.connection), and none before it has carried anything.
 """
 
 from __future__ import annotations
@@ -34,11 +33,6 @@ LONGER: Final = 1.5
 """A request takes longer than the one before it, for its size, if it takes this many times as long."""
 
 
-UNTRIED: Final = 128 * 1024
-"""With as many bytes unanswered no request follows until the line has carried one. As many are on their way to a broker
-that is 1 ms away, at a gigabit a second."""
-
-
 @final
 class LineLimit:
     """The limit of one node. Sizes are in bytes, times in seconds of the loop's clock."""
@@ -51,8 +45,6 @@ class LineLimit:
         self.grown: i64 = 0
         """The most bytes to which a batch may grow while it waits, and of a request with others beside it; stays 0 with
         acks=0, where nothing is answered."""
-        self.is_untried: bool = False
-        """Whether more is under way than a line should get that has not carried anything yet."""
         self.large_at: float = 0.0
         """No larger batch goes before this time. Batches lost with a request are sent again until then."""
         self._timeout = timeout
@@ -91,13 +83,11 @@ class LineLimit:
     def sent(self, size: i64) -> i64:
         """A request of ``size`` bytes leaves. Returns the bytes that are unanswered with these."""
         self._unanswered += size
-        self.is_untried = self.grown == 0 and self._unanswered >= UNTRIED
         return self._unanswered
 
     def ended(self, size: i64) -> None:
         """A request of ``size`` bytes has ended, with or without an answer."""
         self._unanswered -= size
-        self.is_untried = self.grown == 0 and self._unanswered >= UNTRIED
 
     def timed_out(self, size: int, sent_at: float, now: float) -> None:
         """A request of ``size`` bytes was not answered in time."""
@@ -124,7 +114,6 @@ class LineLimit:
         if took <= (self._timeout + way) / 2:
             self._carried = max(self._carried, size)
         grown = max(carried, self._larger(size, took, self._beside))
-        self.is_untried = False
         slow = grown < float(size) or 2 * size >= self.grown  # otherwise it was only small
         if slow or grown > float(self.grown):
             self.grown = i64(int(grown))

@@ -95,28 +95,6 @@ def test_small_batches_are_delivered_beside_a_stream_that_cannot_be(in_flight: i
         assert runner.run(failures_of_small_ones(in_flight=in_flight)) == []
 
 
-async def ends_over_a_new_line(values: int, size: int, **config: Any) -> tuple[list[KafkaError | None], float]:
-    """How records of 64 partitions end that are sent at once, as the first ones over the line, and how many were sent
-    again."""
-    async with ScriptedCluster() as cluster:
-        cluster.create_topic("t", 64)
-        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
-            sent = [producer.send("t", bytes(size), partition=number % 64) for number in range(values)]
-            await producer.flush()
-            return [one.exception() for one in sent], producer.metrics()["record-retry-total"]
-
-
-def test_the_first_requests_over_a_slow_line_do_not_make_each_other_late() -> None:
-    """Seven megabytes cross in 24 s. The system would take five requests of a megabyte at once, and the last of them
-    would not be answered in time."""
-    network = Network(Random(0), Conditions(bandwidth=300_000, latency=0.01, window=4 << 20), NetworkFaults(), Trace())
-    config = {"request_timeout_ms": 10_000, "delivery_timeout_ms": 27_000}
-    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
-        ended, sent_again = runner.run(ends_over_a_new_line(70, 100_000, **config))
-    assert set(ended) == {None}
-    assert sent_again == 0
-
-
 async def appended(records: int) -> int:
     """How many of the records of a kilobyte that nobody acknowledges are in the log after all."""
     async with ScriptedCluster() as cluster:

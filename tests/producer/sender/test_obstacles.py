@@ -259,18 +259,6 @@ def test_more_requests_would_not_be_answered_in_time() -> None:
     assert "within request.timeout.ms=" in str(here.explain())
 
 
-def test_a_line_that_has_carried_nothing_yet() -> None:
-    here = Scene(Link(requests=1))
-    here.full()
-    here.lines.of(1).limit.sent(10**6)
-    assert here.explain().reason is Reason.CONNECTION_WINDOW
-    assert "has 1 request that it has not answered yet; it has answered none before" in str(here.explain())
-    here = Scene(Link(requests=0))  # the node has a new address: an earlier connection still waits for the answer
-    here.full()
-    here.lines.of(1).limit.sent(10**6)
-    assert here.explain().reason is Reason.READY
-
-
 def test_a_batch_too_large_for_its_line_lets_smaller_ones_go_first() -> None:
     here = Scene()
     here.full()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
-from aioproducer.producer.windows.line_limit import UNTRIED, LineLimit
+from aioproducer.producer.windows.line_limit import LineLimit
 
 
 def line() -> LineLimit:
@@ -12,27 +12,6 @@ def line() -> LineLimit:
 
 def test_nothing_is_limited_until_a_request_times_out() -> None:
     assert line().most == NO_LIMIT
-
-
-def test_before_the_first_answer_only_little_is_under_way_at_once() -> None:
-    limit = line()
-    limit.sent(UNTRIED - 1)
-    assert not limit.is_untried
-    limit.sent(600_000)
-    assert limit.is_untried
-    limit.ended(600_000)  # lost
-    assert not limit.is_untried
-    limit.sent(600_000)
-    limit.ended(600_000)
-    limit.answered(600_000, 600_000, 0.5, 0.5)
-    for _ in range(5):
-        limit.sent(600_000)
-        assert not limit.is_untried
-    for _ in range(5):
-        limit.ended(600_000)
-        limit.timed_out(600_000, 100.0, 130.0)
-    limit.sent(600_000)
-    assert not limit.is_untried, "it has carried something once"
 
 
 def test_each_time_out_allows_half_the_request_at_most() -> None:
