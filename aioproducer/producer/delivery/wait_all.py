@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from itertools import filterfalse
 from typing import Final
 
@@ -51,19 +51,15 @@ class _Turn:
 
 
 async def all_ended(results: Iterable[ProduceResult]) -> None:
-    """Returns when every result has ended, including the results it was forwarded to."""
-    pending = list(results)
+    """Returns when every result has ended, including the results it was forwarded to. If there are many, the loop gets
+    turns meanwhile."""
+    pending, looked = list(results), 0
     while pending:
+        looked += 1
+        if looked % MANY == 0:
+            await _Turn()
         result = pending.pop()
         if result.state == PENDING:
             await result.waiter(WHOLE)
         if result.state == FORWARDED:
             pending += [target for _, target, _ in result.targets]
-
-
-async def first_ended(results: Sequence[ProduceResult], count: int) -> None:
-    """Returns when the first ``count`` results have ended. If there are many, the loop gets turns meanwhile."""
-    for place in range(count):
-        await all_ended([results[place]])
-        if place % MANY == MANY - 1:
-            await _Turn()

@@ -143,10 +143,13 @@ class ParkingLot:
         """The user's partitioner is asked about records that are about to move."""
         self._count = 0
         """Records parked so far, each of which has the next number."""
-        self._flushes: deque[tuple[int, Any]] = deque()
-        """For each flush that waits, how many records had been parked when it began, and its future."""
+        self._flushes: deque[tuple[int, int, Any]] = deque()
+        """For each flush that waits, how many records had been parked and how many batches joined when it began, and
+        its future."""
         self._joined: list[ProduceResult] = []
         """The batches that records have joined for which a flush waits, since the first of these flushes began."""
+        self._forgotten = 0
+        """How many were joined before those."""
         self._shut = True
         self._waited = (False, False)
         self._serialized = False
@@ -611,14 +614,14 @@ class ParkingLot:
                 break
         return what is not None
 
-    def emptied(self) -> tuple[list[ProduceResult], Any] | None:
-        """A future that is done when no record is parked any more of those that now are; None if none is. Until then
-        the batches that they join are added to the list, with some that earlier ones have joined."""
+    def emptied(self) -> Any | None:
+        """A future that is done when no record is parked any more of those that now are; None if none is. It has the
+        batches that they have joined, and perhaps some that a few later ones have."""
         if not self._parked:
             return None
         waiter = self._accumulator.loop.create_future()
-        self._flushes.append((self._count, waiter))
-        return self._joined, waiter
+        self._flushes.append((self._count, self._forgotten + len(self._joined), waiter))
+        return waiter
 
     def _oldest(self) -> ParkedRecord | None:
         for record in self._parked.values():
@@ -733,11 +736,12 @@ class ParkingLot:
         """Ends the waits for records that are no longer parked."""
         oldest = self._oldest()
         while self._flushes and (oldest is None or oldest.number > self._flushes[0][0]):
-            _, waiter = self._flushes.popleft()
+            _, start, waiter = self._flushes.popleft()
             if not waiter.done():
-                waiter.set_result(len(self._joined))
-        if not self._flushes:
-            self._joined = []  # flushes may still read the list
+                waiter.set_result(self._joined[start - self._forgotten :])
+        needed = self._flushes[0][1] if self._flushes else self._forgotten + len(self._joined)
+        del self._joined[: needed - self._forgotten]
+        self._forgotten = needed
 
     def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:
         """Fails records already removed from the queues; callbacks may send, so all of them are uncounted first."""

@@ -18,7 +18,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
-from aioproducer.producer.delivery.wait_all import all_ended, first_ended
+from aioproducer.producer.delivery.wait_all import all_ended
 from aioproducer.producer.diagnosis.explanation import Explanation
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.exchange.batch_completer import BatchCompleter
@@ -140,10 +140,9 @@ class Sender:
         incomplete, schedule = self._completer.incomplete, self.parts.schedule
         schedule.flush_begun()
         try:
-            opened, parked = incomplete.count, self._lot.emptied()
-            if parked is not None:
-                joined, emptied = parked
-                await first_ended(joined, await emptied)
+            opened, emptied = incomplete.count, self._lot.emptied()
+            if emptied is not None:
+                await all_ended(await emptied)
             while (batch := incomplete.oldest_of_first(opened)) is not None:
                 if batch.result.done():
                     await asyncio.sleep(0)  # a bug has interrupted its end, and the Sender will fail it

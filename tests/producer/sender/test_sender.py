@@ -634,13 +634,12 @@ async def test_a_long_throttle_holds_up_neither_other_brokers_nor_close() -> Non
 async def test_a_broker_that_never_reads_blocks_nobody_else_and_costs_bounded_memory() -> None:
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0], [1]])
-        cluster.brokers[0].script(ApiKey.PRODUCE, answer)
         cluster.brokers[0].always(ApiKey.PRODUCE, never())
         config = {"batch_size": 100_000, "max_request_size": 200_000, "send_buffer_bytes": 8192, "acks": "1"}
         config |= {"max_in_flight_requests_per_connection": 1000}
         producer = make_producer(cluster.bootstrap_servers, **config)
         await producer.start()
-        _ = await producer.send("t", b"its line has carried this", partition=0)
+        _ = await producer.partitions_for("t")
         stuck = [producer.send("t", bytes(90_000), partition=0) for _ in range(100)]
         for n in range(50):
             assert (await producer.send("t", b"%d" % n, partition=1)).offset == n
@@ -718,6 +717,28 @@ async def test_flush_waits_for_no_record_that_came_while_earlier_ones_were_parke
             assert flushing.done()
             await flushing
             cluster.broker.always(ApiKey.PRODUCE, None)
+
+
+@virtual
+async def test_flushes_that_follow_each_other_keep_no_batches_of_earlier_ones(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 100)
+        config = {"buffer_memory": 8000, "batch_size": 0, "max_block_ms": 60_000, "delivery_timeout_ms": 120_000}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.send("t", b"first", partition=0)
+            lot, partitions = sender_of(producer)._lot, itertools.cycle(range(100))
+            sent, flushes, most = [], [], 0
+            for _ in range(300):
+                while len(lot) < 4:
+                    sent.append(producer.send("t", bytes(900), partition=next(partitions)))
+                flushes.append(asyncio.create_task(producer.flush()))
+                await asyncio.sleep(0.001)
+                most = max(most, len(lot._joined))
+            await asyncio.gather(*flushes)
+            await producer.flush()
+        assert len(sent) > 200
+        assert 0 < most < 40
+        assert all(delivery.exception() is None for delivery in sent)
 
 
 async def test_a_request_is_no_larger_than_max_request_size() -> None:
