@@ -54,6 +54,40 @@ class KafkaChannel(asyncio.BufferedProtocol):
     A channel whose client has disconnected keeps the whole requests that it received: they are handled, too.
     """
 
+    __slots__ = (  # a broker has thousands of idle ones
+        "__weakref__",  # the client metrics of a connection end with it
+        "_certified",
+        "_deadlines",
+        "_frame_count",
+        "_frames",
+        "_index",
+        "_is_incomplete",
+        "_is_paused",
+        "_is_unauthenticated",
+        "_log_close",
+        "_memory",
+        "_out_of_memory",
+        "_owner",
+        "_reading",
+        "_received",
+        "_reserved",
+        "_security",
+        "_stopped",
+        "_transport",
+        "_unsent",
+        "address",
+        "authenticator",
+        "id",
+        "in_flight",
+        "is_queued",
+        "last_active",
+        "listener",
+        "mute_state",
+        "security_protocol",
+        "software",
+        "was_opened",
+    )
+
     def __init__(
         self,
         owner: ChannelOwner,
@@ -79,8 +113,8 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self._is_incomplete = False  # waits for the rest of a request
         self._reserved = 0  # bytes of the pool, for an incomplete frame
         self._out_of_memory = False
-        self._received: deque[bytes | memoryview] = deque()
-        self._unsent: deque[Buffer] = deque()
+        self._received: list[bytes | memoryview] = []  # the last one is the next
+        self._unsent: deque[Buffer] | None = None  # the rest of a response
         self._is_paused = False  # the kernel accepts nothing at the moment
         self._index = index
         self._reading = True
@@ -132,7 +166,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
             self._reserve(sum(map(len, frames)))
         if frames:
             self._frame_count += len(frames)
-            self._received.extend(frames)
+            self._received[:0] = reversed(frames)
             self._owner.received(self)
         self._read_on()
 
@@ -167,7 +201,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._unsent.clear()
+        self._unsent = None
         self._frames.close()
         if self._memory.is_limited:
             self._memory.release(self, self._reserved)
@@ -210,7 +244,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def take_receive(self) -> bytes | memoryview:
         """The next request."""
-        return self._received.popleft()
+        return self._received.pop()
 
     def release(self, size: int) -> None:
         """See :class:`~aioproducer.broker.requests.request.Connection`."""
@@ -242,21 +276,25 @@ class KafkaChannel(asyncio.BufferedProtocol):
         if sum(map(len, parts)) <= piece:
             self._write(parts)
         else:
-            self._unsent.extend(parts)
+            self._unsent = deque(parts)
             self.send_on(piece)
 
     def send_on(self, piece: int) -> None:
         """Writes so many bytes more of the response."""
+        unsent = self._unsent
+        assert unsent is not None
         parts: list[Buffer] = []
         left = piece
-        while self._unsent and left > 0:
-            part = self._unsent.popleft()
+        while unsent and left > 0:
+            part = unsent.popleft()
             if len(part) > left:
                 whole = memoryview(part)
                 part = whole[:left]
-                self._unsent.appendleft(whole[left:])
+                unsent.appendleft(whole[left:])
             parts.append(part)
             left -= len(part)
+        if not unsent:
+            self._unsent = None
         self._write(parts)
 
     def _write(self, parts: Sequence[Buffer]) -> None:
@@ -274,7 +312,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         """Closes the connection when all that it has to send is sent."""
         if self._transport is not None:
             if self._unsent:
-                rest, self._unsent = tuple(self._unsent), deque()
+                rest, self._unsent = tuple(self._unsent), None
                 self._write(rest)
             self._transport.close()
 
@@ -288,7 +326,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         """Drops the connection, its received requests, and what either side still had to send."""
         self.release(sum(map(len, self._received)))
         self._received.clear()
-        self._unsent.clear()
+        self._unsent = None
         if self._transport is not None:
             self._transport.abort()
 

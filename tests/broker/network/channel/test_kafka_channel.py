@@ -120,10 +120,14 @@ class Channel:
         return channel, transport
 
     async def receive(self, *correlation_ids: int) -> list[int]:
+        self.read(*correlation_ids)
+        return await self.handled()
+
+    def read(self, *correlation_ids: int) -> None:
+        """The loop reads these from the socket at once; nobody has handled them yet."""
         data = b"".join(struct.pack(">ihhih", 10, 3, 1, correlation_id, -1) for correlation_id in correlation_ids)
         self.channel.get_buffer(-1)[: len(data)] = data
         self.channel.buffer_updated(len(data))
-        return await self.handled()
 
     async def handled(self) -> list[int]:
         """The requests that handlers have got and not ended, after some rounds."""
@@ -165,6 +169,14 @@ async def test_one_whole_request_may_wait_behind_the_one_that_is_handled(channel
     channel.pending.pop().respond(MetadataResponse())
     assert await channel.handled() == [2]
     assert channel.transport.reading
+
+
+async def test_requests_of_several_reads_are_handled_in_order(channel: Channel) -> None:
+    channel.read(1, 2)
+    channel.read(3, 4)
+    for correlation_id in (1, 2, 3, 4):
+        assert await channel.handled() == [correlation_id]
+        channel.pending.pop().respond(MetadataResponse())
 
 
 async def test_a_request_without_response_lets_the_next_one_through(channel: Channel) -> None:
