@@ -91,6 +91,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/windows/line_limit.py",
     "aioproducer/producer/windows/line_window.py",
     "aioproducer/producer/windows/node_line.py",
+    "aioproducer/producer/windows/send_buffer.py",
     "aioproducer/producer/windows/timely_window.py",
     "aioproducer/producer/admission/enqueued.py",
     "aioproducer/producer/diagnosis/failure_log.py",

@@ -63,6 +63,10 @@ DIFFERENCES = {
     "sasl.kerberos.ticket.renew.window.factor": "Kafka gives no range; here it is a part.",
     "sasl.kerberos.ticket.renew.jitter": "As sasl.kerberos.ticket.renew.window.factor.",
     "sasl.kerberos.min.time.before.relogin": "Kafka gives no range; a negative time is refused here.",
+    "send.buffer.bytes": (
+        "In Kafka a connection keeps this size. Here the default is its size at first, and it grows while the line "
+        "carries more."
+    ),
     "ssl.context": "Not in Kafka. `ssl.engine.factory.class` makes one for each connection.",
     "ssl.truststore.type": (
         "Kafka's default is JKS; here the file's first bytes decide. Types of other Java providers are not read."

@@ -119,7 +119,13 @@ class ClientConfig:
         Type.LONG, 30000, at_least(0), "Longest time allowed for setting up one connection."
     )
     connections_max_idle_ms: int = key(Type.LONG, 540000, at_least(-1), "Idle connections are closed; -1 means never.")
-    send_buffer_bytes: int = key(Type.INT, 131072, at_least(-1), "SO_SNDBUF; -1 leaves it to the system.")
+    send_buffer_bytes: int = key(
+        Type.INT,
+        131072,
+        at_least(-1),
+        "SO_SNDBUF; -1 leaves it to the system. If it is not given, a producer gives a connection up to four times as "
+        "much while its line carries enough to need it.",
+    )
     receive_buffer_bytes: int = key(Type.INT, 32768, at_least(-1), "SO_RCVBUF; -1 leaves it to the system.")
     security_protocol: str = key(
         Type.STRING,

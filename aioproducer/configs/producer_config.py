@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from aioproducer.configs.client_config import ClientConfig, client_config
@@ -242,6 +242,8 @@ class ProducerConfig(ClientConfig):
     metrics_recording_level: str = key(
         Type.STRING, "INFO", one_of("INFO", "DEBUG", "TRACE"), "How much is measured; DEBUG adds queue times per topic."
     )
+    send_buffer_grows: bool = field(default=False, repr=False)
+    """Whether a connection may have more than send.buffer.bytes: if that is not given."""
 
     @property
     def required_acks(self) -> int:
@@ -324,6 +326,7 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
             value=config.transaction_timeout_ms,
         )
     config = _with_delivery_timeout(config, explicit)
+    config = dataclasses.replace(config, send_buffer_grows="send_buffer_bytes" not in explicit)
     if "client_id" in explicit:
         return config
     return dataclasses.replace(config, client_id=f"producer-{config.transactional_id or next(_NUMBERS)}")

@@ -169,7 +169,7 @@ STRICTER = {
 }
 
 
-RULES = {"sasl.mechanism", "batch.size", "max.in.flight.requests.per.connection"}
+RULES = {"sasl.mechanism", "batch.size", "max.in.flight.requests.per.connection", "send.buffer.bytes"}
 """Differences that show only with other configs: tests/configs/test_producer_config.py has them."""
 
 

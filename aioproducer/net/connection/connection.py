@@ -10,6 +10,7 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeVar, cast, final
 
 from mypy_extensions import i64
@@ -223,6 +224,11 @@ class Connection:
     def unsent(self) -> int:
         """Bytes that the socket has not taken yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def resize_send_buffer(self, size: int) -> None:
+        """Lets the system hold ``size`` bytes that are sent (SO_SNDBUF), as far as it allows so many."""
+        if self._transport is not None:
+            _set_option(self._transport, socket.SO_SNDBUF, size)
 
     def abort(self) -> None:
         """Lets go of the socket without waiting for what was written to leave it."""
@@ -484,10 +490,12 @@ class Connection:
 
 
 def _abort(transport: asyncio.Transport) -> None:
+    _set_option(transport, socket.SO_LINGER, _NO_LINGER)
+    transport.abort()
+
+
+def _set_option(transport: asyncio.Transport, name: int, value: int | bytes) -> None:
     opened = transport.get_extra_info("socket")
     if opened is not None:
-        try:
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        except (OSError, ValueError):
-            pass  # already closed, as asyncio's sockets and uvloop's say it
-    transport.abort()
+        with suppress(OSError, ValueError):  # already closed, as asyncio's sockets and uvloop's say it
+            opened.setsockopt(socket.SOL_SOCKET, name, value)

@@ -313,9 +313,10 @@ class ProduceExchange:
             self._transactions.answered(now)
         line = request.line
         line.frames.answered(request.size)
-        line.limit.ended(request.size)
         line.limit.answered(request.size, request.ahead, took, now)
         line.timely.answered(took, request.place)
+        if line.buffer.answered(request.ahead, took):
+            link.resize_send_buffer(line.buffer.size)
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)
         request.answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, request.answers, answer)

@@ -86,7 +86,7 @@ class LineLimit:
         return self._unanswered
 
     def ended(self, size: i64) -> None:
-        """A request of ``size`` bytes has ended, with or without an answer."""
+        """A request of ``size`` bytes has ended without an answer."""
         self._unanswered -= size
 
     def timed_out(self, size: int, sent_at: float, now: float) -> None:
@@ -105,6 +105,7 @@ class LineLimit:
     def answered(self, size: i64, ahead: i64, took: float, now: float) -> None:
         """A request of ``size`` bytes was answered ``took`` seconds after it was sent; ``ahead`` is what :meth:`sent`
         returned: in that time the line has carried as much."""
+        self._unanswered -= size
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self._way = min(self._way, took)
         carried = float(ahead) * (self._timeout - way) / SPARE / max(took - way, 0.001)

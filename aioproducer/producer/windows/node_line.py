@@ -8,6 +8,7 @@ from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.producer.windows.frame_limit import FrameLimit
 from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.producer.windows.line_window import LineWindow
+from aioproducer.producer.windows.send_buffer import SendBuffer
 from aioproducer.producer.windows.timely_window import TimelyWindow
 
 
@@ -15,17 +16,19 @@ from aioproducer.producer.windows.timely_window import TimelyWindow
 class NodeLine:
     """The line to one node: how large requests may be, and how many of them may be unanswered."""
 
-    def __init__(self, limit: LineLimit, window: LineWindow, timely: TimelyWindow) -> None:
+    def __init__(self, limit: LineLimit, window: LineWindow, timely: TimelyWindow, buffer: SendBuffer) -> None:
         self.frames = FrameLimit()
         self.limit = limit
         self.window = window
         self.timely = timely
+        self.buffer = buffer
 
     def connected(self, greeting: float) -> None:
         """There is a connection, whose first answer took ``greeting`` seconds."""
         self.limit.connected(greeting)
         self.window.connected(greeting)
         self.timely.connected(greeting)
+        self.buffer.connected(greeting)
 
     def connection_lost(self) -> None:
         """The next one may take another way."""
@@ -49,5 +52,6 @@ class NodeLines:
                 LineLimit(timeout, config.retry_backoff_max_ms / 1000, config.max_request_size, most - 1),
                 LineWindow(most, config.batch_size),
                 TimelyWindow(most, timeout),
+                SendBuffer(config.send_buffer_bytes, grows=config.send_buffer_grows),
             )
         return line

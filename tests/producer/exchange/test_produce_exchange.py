@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -13,6 +15,11 @@ from aioproducer.errors.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import STEP
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage
+from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.testing.simulation.network.conditions import Conditions
+from aioproducer.testing.simulation.network.network import Network, NetworkFaults
+from aioproducer.testing.simulation.network.transport import FakeSocket
+from aioproducer.testing.simulation.trace import Trace
 from tests.support.inside import parts_of
 from tests.support.producing import all_memory_free, make_producer
 from tests.support.scripted_broker import ScriptedCluster, Step, drop, edited, error, raw
@@ -289,3 +296,42 @@ async def test_a_fatal_error_among_the_batches_of_an_answer_fails_all_of_them(wo
         await asyncio.sleep(0.1)  # batches given up under way keep their memory until their request has ended
         assert all_memory_free(producer)
         await producer.close()
+
+
+async def stream(size: int, **config: Any) -> None:
+    """Fills requests for a second or two, over a connection that has carried nothing yet."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 16)
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            for number in range(size // 10_000):
+                _ = await producer.enqueue("t", bytes(10_000), partition=number % 16)
+
+
+@pytest.mark.parametrize(
+    ("line", "config", "sizes"),
+    [
+        (Conditions(bandwidth=1e9, latency=0.0001, window=1 << 20), {}, [262144, 524288]),
+        (Conditions(bandwidth=3e7, latency=0.05, window=4 << 20), {}, [262144, 524288]),
+        (Conditions(bandwidth=1e6, latency=0.001), {}, []),
+        (Conditions(bandwidth=1e9, latency=0.0001), {"acks": 0, "enable_idempotence": False}, []),
+        (Conditions(bandwidth=1e9, latency=0.0001), {"send_buffer_bytes": 65536}, []),
+        (Conditions(bandwidth=1e9, latency=0.0001), {"send_buffer_bytes": 131072}, []),
+        (Conditions(bandwidth=1e9, latency=0.0001), {"send_buffer_bytes": -1}, []),
+    ],
+    ids=["fast", "long", "slow", "acks=0", "given", "given as in Kafka", "the system's"],
+)
+def test_a_fast_line_gets_a_larger_send_buffer(
+    line: Conditions, config: dict[str, Any], sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+
+    def setsockopt(self: FakeSocket, level: int, name: int, value: object) -> None:
+        if (level, name) == (socket.SOL_SOCKET, socket.SO_SNDBUF):
+            seen.append(value)
+
+    monkeypatch.setattr(FakeSocket, "setsockopt", setsockopt)
+    network = Network(Random(0), line, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        runner.run(stream(5_000_000, **config))
+    first = config.get("send_buffer_bytes", 131072)
+    assert list(dict.fromkeys(seen)) == [first, *sizes] if first >= 0 else not seen

@@ -225,7 +225,6 @@ def test_an_answer_tells_of_all_bytes_that_were_on_their_way() -> None:
     ahead = [limit.sent(16_000) for _ in range(5)]
     assert ahead == [16_000, 32_000, 48_000, 64_000, 80_000]
     for number, one in enumerate(ahead):
-        limit.ended(16_000)
         limit.answered(16_000, one, 0.5 * (number + 1), 0.0)
         assert limit.grown == 120_000
     assert limit.sent(100) == 100

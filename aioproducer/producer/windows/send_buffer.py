@@ -1,0 +1,59 @@
+"""Decides how much of what is sent the system may hold for a connection (SO_SNDBUF).
+
+The system keeps what it has sent until the other side has acknowledged it, and the event loop returns with more only
+once in TURN or so. So the line stands idle unless the buffer holds what the line carries in the time of both. A larger
+one is no use: it takes requests that cannot be taken back, and if the line becomes slow they are answered too late and
+are sent again. So a connection begins with Kafka's size, and has up to WIDEST times as much while answers show that its
+line is fast or long enough to need it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+TURN: Final = 0.002
+"""Seconds until the event loop returns to a socket, at a high rate of records."""
+
+WIDEST: Final = 4
+"""The largest size, in sizes that a connection has at first."""
+
+FULL: Final = 2.0
+"""The buffer is the limit if the line needs more than this part of it: half."""
+
+EMPTY: Final = 8.0
+"""The buffer is too large if the line needs less than this part of it: an eighth."""
+
+
+@final
+class SendBuffer:
+    """The send buffer of the connection to one node. Sizes are in bytes, times in seconds."""
+
+    def __init__(self, size: int, *, grows: bool) -> None:
+        """``size``: send.buffer.bytes; ``grows``: whether it may get larger."""
+        self.size: i64 = size
+        """The present size."""
+        self._first: i64 = size
+        self._most: i64 = WIDEST * size if grows else size
+        self._way: float = 0.0
+
+    def connected(self, greeting: float) -> None:
+        """There is a new connection, whose first answer took ``greeting`` seconds."""
+        self.size = self._first
+        self._way = greeting
+
+    def answered(self, ahead: i64, took: float) -> bool:
+        """A request was answered ``took`` seconds after it was sent, and in that time the line has carried ``ahead``
+        bytes. Returns whether the size changes: to twice, or half of it. Fewer bytes than the buffer holds show nothing
+        about it."""
+        if ahead < self.size or self._most == self._first:
+            return False
+        way = self._way = min(self._way, took)
+        needs = float(ahead) * (way + TURN) / max(took, TURN)
+        size = self.size
+        if needs * FULL > float(size):
+            self.size = min(size * 2, self._most)
+        elif needs * EMPTY < float(size):
+            self.size = max(size // 2, self._first)
+        return self.size != size

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.producer.windows.send_buffer import TURN, WIDEST, SendBuffer
+
+KAFKAS = 131072
+MOST = WIDEST * KAFKAS
+
+
+def buffer(greeting: float = 0.0, *, grows: bool = True) -> SendBuffer:
+    one = SendBuffer(KAFKAS, grows=grows)
+    one.connected(greeting)
+    return one
+
+
+def sizes(one: SendBuffer, rate: float, way: float, answers: int = 10) -> list[int]:
+    """The sizes after answers to requests of a megabyte, five at once, over a line of ``rate`` bytes a second."""
+    seen = []
+    for _ in range(answers):
+        ahead = 5_000_000
+        one.answered(ahead, way + ahead / rate)
+        seen.append(int(one.size))
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("rate", "way", "size"),
+    [
+        (1e9, 0.0001, MOST),
+        (200e6, 0.0002, MOST),
+        (120e6, 0.0005, MOST),
+        (40e6, 0.0005, 2 * KAFKAS),
+        (12e6, 0.001, KAFKAS),
+        (1e6, 0.001, KAFKAS),
+        (20e3, 0.001, KAFKAS),
+        (12e6, 0.05, MOST),
+        (500e3, 0.15, 2 * KAFKAS),
+        (100e3, 0.15, KAFKAS),
+    ],
+)
+def test_the_buffer_holds_what_the_line_carries_until_the_loop_returns_and_the_other_side_acknowledges(
+    rate: float, way: float, size: int
+) -> None:
+    seen = sizes(buffer(way), rate, way)
+    assert seen[-1] == size
+    assert seen == sorted(seen)
+
+
+def test_it_doubles_with_each_answer() -> None:
+    assert sizes(buffer(), 1e9, 0.0, answers=3) == [2 * KAFKAS, MOST, MOST]
+
+
+def test_small_requests_show_nothing() -> None:
+    one = buffer()
+    assert not one.answered(KAFKAS - 1, 0.000_001)
+    assert one.size == KAFKAS
+    sizes(one, 1e9, 0.0)
+    assert not one.answered(MOST - 1, 10.0)
+    assert one.size == MOST
+
+
+def test_a_line_that_becomes_slow_gets_less() -> None:
+    one = buffer()
+    sizes(one, 1e9, 0.0)
+    assert sizes(one, 1e6, 0.0, answers=3) == [2 * KAFKAS, KAFKAS, KAFKAS]
+
+
+def test_a_new_connection_begins_with_the_first_size() -> None:
+    one = buffer()
+    sizes(one, 1e9, 0.0)
+    one.connected(0.0)
+    assert one.size == KAFKAS
+
+
+@pytest.mark.parametrize("size", [KAFKAS, 0, -1, 4096])
+def test_a_size_that_is_given_stays(size: int) -> None:
+    one = SendBuffer(size, grows=False)
+    one.connected(0.0)
+    assert not one.answered(10**6, 0.001)
+    assert one.size == size
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0.0, 1e6))), st.floats(0.0, 100.0))
+def test_the_size_stays_between_the_first_and_the_widest(answers: list[tuple[int, float]], greeting: float) -> None:
+    one = buffer(greeting)
+    for ahead, took in answers:
+        before = one.size
+        changed = one.answered(ahead, took)
+        assert changed == (one.size != before)
+        assert KAFKAS <= one.size <= MOST
+        if changed:
+            assert one.size in (2 * before, before // 2)
+
+
+@given(st.floats(1e3, 1e9), st.floats(0.0, 1.0))
+def test_what_the_buffer_holds_crosses_a_line_within_a_few_of_its_turns(rate: float, way: float) -> None:
+    one = buffer(way)
+    sizes(one, rate, way)
+    if one.size > KAFKAS:
+        assert float(one.size) / rate <= 4 * (way + TURN) + 1e-9
