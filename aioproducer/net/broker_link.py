@@ -141,11 +141,6 @@ class BrokerLink:
             request, response_class, self.api_versions.latest_usable_version(type(request), at_most)
         )
 
-    def resize_send_buffer(self, size: int) -> None:
-        """Gives the present connection a send buffer of ``size`` bytes; the next one has send.buffer.bytes again."""
-        if self.connection is not None:
-            self.connection.resize_send_buffer(size)
-
     def disconnect(self, error: KafkaError) -> None:
         """Drops the present connection, if any; the next request makes a new one."""
         if self.connection is not None:

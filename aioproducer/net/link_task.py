@@ -210,6 +210,7 @@ class LinkTask:
             str(self._link),
             client_id=self._config.client_id,
             request_timeout=self._config.request_timeout_ms / 1000,
+            send_buffer=self._config.send_buffer_bytes,
             # At most one request waits for the socket, so a slow broker takes up no more of our memory.
             write_buffer=self._config.max_request_size,
             on_closed=self._connection_closed,

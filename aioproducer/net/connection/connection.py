@@ -73,6 +73,7 @@ class Connection:
         *,
         client_id: str,
         request_timeout: float,
+        send_buffer: int,
         write_buffer: int,
         on_closed: Callable[[Connection, KafkaError], None],
         on_room: Callable[[], None],
@@ -89,6 +90,8 @@ class Connection:
         self.answered_at = -math.inf
         """When the last answer was handled, or began to be."""
         self.writable = False
+        self.send_buffer: i64 = send_buffer
+        """How many bytes that are sent the system may hold (SO_SNDBUF)."""
         self._write_buffer = write_buffer
         self._on_closed = on_closed
         self._on_room = on_room
@@ -227,6 +230,7 @@ class Connection:
 
     def resize_send_buffer(self, size: int) -> None:
         """Lets the system hold ``size`` bytes that are sent (SO_SNDBUF), as far as it allows so many."""
+        self.send_buffer = size
         if self._transport is not None:
             _set_option(self._transport, socket.SO_SNDBUF, size)
 

@@ -315,8 +315,11 @@ class ProduceExchange:
         line.frames.answered(request.size)
         line.limit.answered(request.size, request.ahead, took, now)
         line.timely.answered(took, request.place)
-        if line.buffer.answered(request.ahead, took):
-            link.resize_send_buffer(line.buffer.size)
+        connection = link.connection
+        if connection is not None:
+            size = line.buffer.needed(connection.send_buffer, request.ahead, took)
+            if size != connection.send_buffer:
+                connection.resize_send_buffer(size)
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)
         request.answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, request.answers, answer)

@@ -28,32 +28,28 @@ EMPTY: Final = 8.0
 
 @final
 class SendBuffer:
-    """The send buffer of the connection to one node. Sizes are in bytes, times in seconds."""
+    """The send buffers of connections to one node. Sizes are in bytes, times in seconds."""
 
     def __init__(self, size: int, *, grows: bool) -> None:
-        """``size``: send.buffer.bytes; ``grows``: whether it may get larger."""
-        self.size: i64 = size
-        """The present size."""
+        """``size``: send.buffer.bytes; ``grows``: whether they may get larger."""
         self._first: i64 = size
         self._most: i64 = WIDEST * size if grows else size
         self._way: float = 0.0
 
     def connected(self, greeting: float) -> None:
-        """There is a new connection, whose first answer took ``greeting`` seconds."""
-        self.size = self._first
+        """There is a connection, whose first answer took ``greeting`` seconds."""
         self._way = greeting
 
-    def answered(self, ahead: i64, took: float) -> bool:
-        """A request was answered ``took`` seconds after it was sent, and in that time the line has carried ``ahead``
-        bytes. Returns whether the size changes: to twice, or half of it. Fewer bytes than the buffer holds show nothing
-        about it."""
-        if ahead < self.size or self._most == self._first:
-            return False
+    def needed(self, size: i64, ahead: i64, took: float) -> i64:
+        """The size for a connection that has ``size``: twice as much, half of it, or the same. A request was answered
+        ``took`` seconds after it was sent, and in that time the line has carried ``ahead`` bytes. Fewer than the buffer
+        holds show nothing about it."""
+        if ahead < size or self._most == self._first:
+            return size
         way = self._way = min(self._way, took)
         needs = float(ahead) * (way + TURN) / max(took, TURN)
-        size = self.size
         if needs * FULL > float(size):
-            self.size = min(size * 2, self._most)
-        elif needs * EMPTY < float(size):
-            self.size = max(size // 2, self._first)
-        return self.size != size
+            return min(size * 2, self._most)
+        if needs * EMPTY < float(size):
+            return max(size // 2, self._first)
+        return size

@@ -111,6 +111,7 @@ class Scene:
             "broker:1",
             client_id="me",
             request_timeout=request_timeout,
+            send_buffer=131072,
             write_buffer=1000,
             on_closed=lambda connection, error: self.closings.append(error),
             on_room=self._has_room,
@@ -446,6 +447,7 @@ async def test_call_returns_the_answer_or_raises() -> None:
 async def test_the_send_buffer_is_resized_while_there_is_a_socket() -> None:
     scene = Scene()
     scene.connection.resize_send_buffer(262144)
+    assert scene.connection.send_buffer == 262144
     assert scene.transport.options == [(socket.SOL_SOCKET, socket.SO_SNDBUF, 262144)]
     scene.connection.close(NetworkException("given up"))
     scene.connection.resize_send_buffer(524288)  # it refuses options by now

@@ -16,13 +16,13 @@ def buffer(greeting: float = 0.0, *, grows: bool = True) -> SendBuffer:
     return one
 
 
-def sizes(one: SendBuffer, rate: float, way: float, answers: int = 10) -> list[int]:
+def sizes(one: SendBuffer, rate: float, way: float, answers: int = 10, size: int = KAFKAS) -> list[int]:
     """The sizes after answers to requests of a megabyte, five at once, over a line of ``rate`` bytes a second."""
     seen = []
     for _ in range(answers):
         ahead = 5_000_000
-        one.answered(ahead, way + ahead / rate)
-        seen.append(int(one.size))
+        size = int(one.needed(size, ahead, way + ahead / rate))
+        seen.append(size)
     return seen
 
 
@@ -54,50 +54,32 @@ def test_it_doubles_with_each_answer() -> None:
 
 
 def test_small_requests_show_nothing() -> None:
-    one = buffer()
-    assert not one.answered(KAFKAS - 1, 0.000_001)
-    assert one.size == KAFKAS
-    sizes(one, 1e9, 0.0)
-    assert not one.answered(MOST - 1, 10.0)
-    assert one.size == MOST
+    assert buffer().needed(KAFKAS, KAFKAS - 1, 0.000_001) == KAFKAS
+    assert buffer().needed(MOST, MOST - 1, 10.0) == MOST
 
 
 def test_a_line_that_becomes_slow_gets_less() -> None:
-    one = buffer()
-    sizes(one, 1e9, 0.0)
-    assert sizes(one, 1e6, 0.0, answers=3) == [2 * KAFKAS, KAFKAS, KAFKAS]
-
-
-def test_a_new_connection_begins_with_the_first_size() -> None:
-    one = buffer()
-    sizes(one, 1e9, 0.0)
-    one.connected(0.0)
-    assert one.size == KAFKAS
+    assert sizes(buffer(), 1e6, 0.0, answers=3, size=MOST) == [2 * KAFKAS, KAFKAS, KAFKAS]
 
 
 @pytest.mark.parametrize("size", [KAFKAS, 0, -1, 4096])
 def test_a_size_that_is_given_stays(size: int) -> None:
     one = SendBuffer(size, grows=False)
     one.connected(0.0)
-    assert not one.answered(10**6, 0.001)
-    assert one.size == size
+    assert one.needed(size, 10**6, 0.001) == size
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0.0, 1e6))), st.floats(0.0, 100.0))
 def test_the_size_stays_between_the_first_and_the_widest(answers: list[tuple[int, float]], greeting: float) -> None:
-    one = buffer(greeting)
+    one, size = buffer(greeting), KAFKAS
     for ahead, took in answers:
-        before = one.size
-        changed = one.answered(ahead, took)
-        assert changed == (one.size != before)
-        assert KAFKAS <= one.size <= MOST
-        if changed:
-            assert one.size in (2 * before, before // 2)
+        before, size = size, int(one.needed(size, ahead, took))
+        assert KAFKAS <= size <= MOST
+        assert size in (before, 2 * before, before // 2)
 
 
 @given(st.floats(1e3, 1e9), st.floats(0.0, 1.0))
 def test_what_the_buffer_holds_crosses_a_line_within_a_few_of_its_turns(rate: float, way: float) -> None:
-    one = buffer(way)
-    sizes(one, rate, way)
-    if one.size > KAFKAS:
-        assert float(one.size) / rate <= 4 * (way + TURN) + 1e-9
+    size = sizes(buffer(way), rate, way)[-1]
+    if size > KAFKAS:
+        assert size / rate <= 4 * (way + TURN) + 1e-9
