@@ -19,11 +19,11 @@ TURN: Final = 0.002
 WIDEST: Final = 4
 """The largest size, in sizes that a connection has at first."""
 
-FULL: Final = 2.0
-"""The buffer is the limit if the line needs more than this part of it: half."""
+FULL: Final = 0.5
+"""The buffer is too small if the line needs more than this part of it."""
 
-EMPTY: Final = 8.0
-"""The buffer is too large if the line needs less than this part of it: an eighth."""
+EMPTY: Final = 0.125
+"""The buffer is too large if the line needs less than this part of it."""
 
 
 @final
@@ -48,8 +48,8 @@ class SendBuffer:
             return size
         way = self._way = min(self._way, took)
         needs = float(ahead) * (way + TURN) / max(took, TURN)
-        if needs * FULL > float(size):
+        if needs > FULL * float(size):
             return min(size * 2, self._most)
-        if needs * EMPTY < float(size):
+        if needs < EMPTY * float(size):
             return max(size // 2, self._first)
         return size
