@@ -106,8 +106,8 @@ class ClientOptions(TypedDict, total=False):
     """
 
     send_buffer_bytes: int
-    """SO_SNDBUF; -1 leaves it to the system. If it is not given, a producer gives a connection up to four times as much
-    while its line carries enough to need it.
+    """SO_SNDBUF; -1 leaves it to the system. If it is not given, this is the size at first: a producer doubles it, up
+    to four times, on fast and long lines, and halves it when such a line becomes slow.
 
     ``send.buffer.bytes``: bytes, at least -1. Default: 131072.
     """

@@ -64,8 +64,8 @@ DIFFERENCES = {
     "sasl.kerberos.ticket.renew.jitter": "As sasl.kerberos.ticket.renew.window.factor.",
     "sasl.kerberos.min.time.before.relogin": "Kafka gives no range; a negative time is refused here.",
     "send.buffer.bytes": (
-        "In Kafka a connection keeps this size. Here the default is its size at first, and it grows while the line "
-        "carries more."
+        "In Kafka a connection keeps this size. Here the default is only the size at first, and grows where answers "
+        "show a fast or long line; a size that is given is kept."
     ),
     "ssl.context": "Not in Kafka. `ssl.engine.factory.class` makes one for each connection.",
     "ssl.truststore.type": (

@@ -123,8 +123,8 @@ class ClientConfig:
         Type.INT,
         131072,
         at_least(-1),
-        "SO_SNDBUF; -1 leaves it to the system. If it is not given, a producer gives a connection up to four times as "
-        "much while its line carries enough to need it.",
+        "SO_SNDBUF; -1 leaves it to the system. If it is not given, this is the size at first: a producer doubles it, "
+        "up to four times, on fast and long lines, and halves it when such a line becomes slow.",
     )
     receive_buffer_bytes: int = key(Type.INT, 32768, at_least(-1), "SO_RCVBUF; -1 leaves it to the system.")
     security_protocol: str = key(
