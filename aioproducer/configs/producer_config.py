@@ -326,10 +326,9 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
             value=config.transaction_timeout_ms,
         )
     config = _with_delivery_timeout(config, explicit)
-    config = dataclasses.replace(config, send_buffer_grows="send_buffer_bytes" not in explicit)
-    if "client_id" in explicit:
-        return config
-    return dataclasses.replace(config, client_id=f"producer-{config.transactional_id or next(_NUMBERS)}")
+    named = "client_id" in explicit
+    client_id = config.client_id if named else f"producer-{config.transactional_id or next(_NUMBERS)}"
+    return dataclasses.replace(config, client_id=client_id, send_buffer_grows="send_buffer_bytes" not in explicit)
 
 
 def _with_batch_sizes(config: ProducerConfig, explicit: set[str]) -> ProducerConfig:

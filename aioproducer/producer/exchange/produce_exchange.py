@@ -317,7 +317,7 @@ class ProduceExchange:
         line.timely.answered(took, request.place)
         connection = link.connection
         if connection is not None:
-            size = line.buffer.needed(connection.send_buffer, request.ahead, took)
+            size = line.buffer.needed(connection.send_buffer, request.ahead, took, line.limit.way)
             if size != connection.send_buffer:
                 connection.resize_send_buffer(size)
         line.window.answered(self.fine_time() - request.departed, len(drained), work=request.work)

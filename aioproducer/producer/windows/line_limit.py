@@ -45,6 +45,8 @@ class LineLimit:
         self.grown: i64 = 0
         """The most bytes to which a batch may grow while it waits, and of a request with others beside it; stays 0 with
         acks=0, where nothing is answered."""
+        self.way: float = 0.0
+        """The time that the way takes for a request of any size."""
         self.large_at: float = 0.0
         """No larger batch goes before this time. Batches lost with a request are sent again until then."""
         self._timeout = timeout
@@ -62,12 +64,10 @@ class LineLimit:
         self._least: i64 = NO_LIMIT
         """The smallest request that was answered since the last time-out."""
         self._least_took: float = 0.0
-        self._way: float = 0.0
-        """The time that the way takes for a request of any size."""
 
     def connected(self, greeting: float) -> None:
         """There is a connection, whose first answer took ``greeting`` seconds."""
-        self._way = greeting
+        self.way = greeting
 
     def deferred(self, now: float) -> None:
         """Smaller batches go before a larger one that is ready."""
@@ -107,7 +107,7 @@ class LineLimit:
         returned: in that time the line has carried as much."""
         self._unanswered -= size
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
-        way = self._way = min(self._way, took)
+        way = self.way = min(self.way, took)
         carried = float(ahead) * (self._timeout - way) / SPARE / max(took - way, 0.001)
         if size <= self._least:
             self._least = size
@@ -127,7 +127,7 @@ class LineLimit:
     def _larger(self, size: i64, took: float, beside: float) -> float:
         """The largest size, at most twice ``size``, at which this request and ``beside`` others of that size would be
         answered early; 0 if no larger one would."""
-        fixed, more = self._way, size
+        fixed, more = self.way, size
         if size > self._least:
             fixed, more = min(self._least_took, took), size - self._least
         each = max((took - fixed) / float(more), 1e-12)

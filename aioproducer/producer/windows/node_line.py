@@ -28,7 +28,6 @@ class NodeLine:
         self.limit.connected(greeting)
         self.window.connected(greeting)
         self.timely.connected(greeting)
-        self.buffer.connected(greeting)
 
     def connection_lost(self) -> None:
         """The next one may take another way."""

@@ -34,19 +34,13 @@ class SendBuffer:
         """``size``: send.buffer.bytes; ``grows``: whether they may get larger."""
         self._first: i64 = size
         self._most: i64 = WIDEST * size if grows else size
-        self._way: float = 0.0
 
-    def connected(self, greeting: float) -> None:
-        """There is a connection, whose first answer took ``greeting`` seconds."""
-        self._way = greeting
-
-    def needed(self, size: i64, ahead: i64, took: float) -> i64:
+    def needed(self, size: i64, ahead: i64, took: float, way: float) -> i64:
         """The size for a connection that has ``size``: twice as much, half of it, or the same. A request was answered
-        ``took`` seconds after it was sent, and in that time the line has carried ``ahead`` bytes. Fewer than the buffer
-        holds show nothing about it."""
+        ``took`` seconds after it was sent, and in that time the line has carried ``ahead`` bytes; a request of any size
+        takes ``way`` seconds. Fewer bytes than the buffer holds show nothing about it."""
         if ahead < size or self._most == self._first:
             return size
-        way = self._way = min(self._way, took)
         needs = float(ahead) * (way + TURN) / max(took, TURN)
         if needs > FULL * float(size):
             return min(size * 2, self._most)
