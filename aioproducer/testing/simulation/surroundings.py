@@ -97,11 +97,11 @@ class Surroundings:
         """Seconds after the faults within which everything works again: back-offs may have become long."""
         return 30 + 3 * self.scenario.milliseconds("socket_connection_setup_timeout_max_ms")
 
-    def closed_in_time(self, began: float, allowed: float | None = None, *, calls: int = 1) -> None:
+    def closed_in_time(self, began: float, allowed: float | None = None, *, calls: int = 1, times: int = 1) -> None:
         """Checks that ``close`` has ended within ``allowed`` seconds, or in the time of the work that it waits for: its
-        records, and this many calls to the coordinator, one after the other."""
+        records, which may have their time this often, and this many calls to the coordinator, one after the other."""
         if allowed is None:
             milliseconds = self.scenario.milliseconds
             allowed = calls * milliseconds("max_block_ms")
-            allowed += milliseconds("delivery_timeout_ms") + milliseconds("request_timeout_ms")
+            allowed += times * milliseconds("delivery_timeout_ms") + milliseconds("request_timeout_ms")
         self.violations.in_time("close", began, self.loop.exact_time(), allowed)
