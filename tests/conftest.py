@@ -18,7 +18,7 @@ MARKED_FOLDERS = {
     "conformance": "conformance",
     "spark": "spark",
     "typing": "types",
-    **dict.fromkeys(("benchmarks", "docs", "examples", "packaging", "scripts"), "once"),
+    **dict.fromkeys(("benchmarks", "cli", "docs", "examples", "packaging", "scripts"), "once"),
 }
 """Folders of which every test has a marker (pyproject.toml says what it means)."""
 

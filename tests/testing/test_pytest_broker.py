@@ -11,6 +11,8 @@ import pytest
 
 import aioproducer
 
+pytestmark = pytest.mark.once
+
 PLUGIN = "aioproducer.testing.pytest_broker"
 
 Run = Callable[..., str]

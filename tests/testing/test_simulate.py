@@ -15,6 +15,8 @@ from aioproducer.testing.simulate import Asked, main, narrowed, replay_command
 from aioproducer.testing.simulation import KINDS, simulate
 from aioproducer.testing.simulation.faults.chaos import Chaos
 
+pytestmark = pytest.mark.once
+
 
 def run(*arguments: str) -> tuple[int, str]:
     out = StringIO()

@@ -48,14 +48,23 @@ class Processes:
         self._guard = guard
         self._directory = directory
         relay = [sys.executable, "-m", "aioproducer", "outbox", "--database", dsn, "--bootstrap-server", servers]
-        relay += ["-X", "max.block.ms=10000"]
+        relay += ["-X", "max.block.ms=10000", "--report", "1"]
         write = f"import sys; sys.path.append({CHECKOUT!r}); from tests.outbox.writers import main; main()"
         self._commands = [relay, relay, [sys.executable, "-c", write, dsn]]
+        self._said_before = [0] * len(self._commands)
         self._running = [self._start(number) for number in range(len(self._commands))]
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
-        with (self._directory / f"process{number}").open("ab") as output:
+        with self._output(number).open("ab") as output:
+            self._said_before[number] = output.tell()
             return self._guard.spawn(self._commands[number], cwd=self._directory, stdout=output, stderr=output)
+
+    def _output(self, number: int) -> Path:
+        return self._directory / f"process{number}"
+
+    def _runs(self, number: int) -> bool:
+        """It has said something since it was started, so that it handles signals."""
+        return self._output(number).stat().st_size > self._said_before[number]
 
     def kill(self, number: int) -> None:
         """Kills it and starts it again."""
@@ -66,17 +75,18 @@ class Processes:
     def check(self) -> None:
         """All still run."""
         for number, process in enumerate(self._running):
-            assert process.poll() is None, (self._directory / f"process{number}").read_text()[-3000:]
+            assert process.poll() is None, self._output(number).read_text()[-3000:]
 
     def stop_writing(self) -> None:
         """The service ends."""
         self._running[2].kill()
         self._running[2].wait()
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """The relays end by themselves when they are asked to."""
         relays = self._running[:2]
-        for process in relays:
+        for number, process in enumerate(relays):
+            await until(partial(self._runs, number))
             process.terminate()
         assert [process.wait(30) for process in relays] == [0, 0]
 
@@ -115,7 +125,7 @@ async def test_kills(kafka_431: ApacheKafka, postgresql: Postgresql, tmp_path: P
         database = await asyncpg.connect(postgresql.dsn())
         try:
             await until_sql(database, "SELECT count(*) = 0 FROM outbox")
-            processes.stop()
+            await processes.stop()
             found = await asyncio.to_thread(read_committed, kafka_431.bootstrap_servers, "orders", PARTITIONS)
             rows = await assert_complete(database, [record for one in found.values() for record in one])
         finally:

@@ -177,7 +177,7 @@ def restart(kafka: ApacheKafka, node_id: int) -> None:
     kafka.start_node(node_id)
 
 
-@pytest.mark.parametrize("failure", [crash, restart])
+@pytest.mark.parametrize("failure", [crash, pytest.param(restart, marks=pytest.mark.long)])
 async def test_brokers_fail_under_units(
     kafka_cluster: ApacheKafka, failure: Callable[[ApacheKafka, int], None]
 ) -> None:

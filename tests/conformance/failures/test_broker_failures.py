@@ -47,7 +47,7 @@ def hang(kafka: ApacheKafka, node_id: int) -> None:
     )
 
 
-@pytest.mark.parametrize("failure", [crash, restart, hang])
+@pytest.mark.parametrize("failure", [crash, pytest.param(restart, marks=pytest.mark.long), hang])
 async def test_a_leader_fails(kafka_cluster: ApacheKafka, failure: Callable[[ApacheKafka, int], None]) -> None:
     topic = failure.__name__
     tools = kafka_cluster.tools

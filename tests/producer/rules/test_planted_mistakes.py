@@ -24,7 +24,7 @@ from .test_rules_together import RulesMachine
 from .test_transactions_together import TransactionsMachine
 from .test_windows_together import WindowsMachine
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.once, pytest.mark.timeout(300)]
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

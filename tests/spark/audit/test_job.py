@@ -31,6 +31,7 @@ def faulty(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return audit(spark, True, tmp_path_factory.mktemp("faulty"))
 
 
+@pytest.mark.long
 def test_nothing_is_found_where_all_is_in_order(spark: Any, tmp_path: Path) -> None:
     summary = audit(spark, False, tmp_path)
     assert [str(finding) for found in summary.found for finding in found.examples] == []

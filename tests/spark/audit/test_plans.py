@@ -35,6 +35,7 @@ def scans(nodes: list[Any], place: Path) -> Counter[str]:
     return Counter(names)
 
 
+@pytest.mark.long
 def test_records_are_read_twice(spark: Any, tmp_path: Path) -> None:
     """Once for pieces, once for counts, a few columns; for findings and the ledger not at all."""
     from benchmarks.spark.audited_topics import Shape, topics

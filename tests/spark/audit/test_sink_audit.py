@@ -104,6 +104,7 @@ def test_a_log_that_cannot_be_written_does_not_fail_the_rows(
     assert len(read_committed(cluster.bootstrap_servers, "orders", PARTITIONS)) == ROWS
 
 
+@pytest.mark.long
 def test_copies_without_stamps_are_not_called_in_order(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
     """Without stamps, a log and a comparison of contents the audit cannot know that there are none."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})

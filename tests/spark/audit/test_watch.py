@@ -120,6 +120,7 @@ def test_nothing_is_said_of_what_is_in_order(spark: Any, cluster: ThreadedCluste
     assert (status, heard.lines[-1]) == (0, f"{RECORDS} records watched, 0 findings")
 
 
+@pytest.mark.long
 def test_a_gap_and_the_silence_of_a_producer_are_reported(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
     killed_producer(cluster)
     fill(cluster, "orders", RECORDS)

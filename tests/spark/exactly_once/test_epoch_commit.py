@@ -33,6 +33,8 @@ from tests.spark.writes.epochs import attempt, attempts, commit, open_transactio
 
 pytest.importorskip("pyarrow")
 
+pytestmark = pytest.mark.once
+
 PARTS = {0: ["a", "b"], 1: ["c"], 2: ["d"]}
 OTHERWISE = {0: ["d", "a"], 1: ["b", "c"]}
 ROWS = ["a", "b", "c", "d"]

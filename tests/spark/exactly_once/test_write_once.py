@@ -41,6 +41,8 @@ from tests.support.polling import until
 
 pa = pytest.importorskip("pyarrow")
 
+pytestmark = pytest.mark.once
+
 ROWS = [f"row {number}" for number in range(40)]
 
 
