@@ -190,8 +190,8 @@ def _gain(case: Case, client: str) -> str:
 
 def lateness(report: Report) -> list[str]:
     kinds = (
-        (FIGURES["stall"], "99.9 % of the moments came at most so late:"),
-        (FIGURES["computing"], "And 99.9 % of them were no later than this by the loop's own computing:"),
+        (FIGURES["stall"], "The 99.9th percentile of the delay:"),
+        (FIGURES["computing"], "The part of it that is the loop's own computing:"),
         (FIGURES["longest"], "The longest stall:"),
     )
     lines = []

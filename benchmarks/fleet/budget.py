@@ -87,9 +87,15 @@ class Budget:
 
     @property
     def kib_a_connection(self) -> float:
-        """Memory of a producer for a connection."""
-        few = self._fewest
-        return (_mib(few) * 1024 - few.size.partitions * self.kib_a_partition) / few.size.brokers
+        """Memory of a producer for a connection: the larger one of what is left with the fewest partitions, and of what
+        more brokers add with the most partitions."""
+        few, many = self._fewest, self.fleet.largest
+        least = (_mib(few) * 1024 - few.size.partitions * self.kib_a_partition) / few.size.brokers
+        alike = [point for point in self.fleet.points if point.size.partitions == many.size.partitions]
+        near = min(alike, key=lambda point: point.size.brokers)
+        if near.size.brokers == many.size.brokers:
+            return least
+        return max(least, (_mib(many) - _mib(near)) * 1024 / (many.size.brokers - near.size.brokers))
 
     @property
     def bytes_a_partition(self) -> float:
@@ -148,11 +154,12 @@ class Budget:
             f"  the next begins with the next record, {1e3 / rate:.0f} ms later on average. That is"
             f" {each_second:.0f} batches a second, of {rate / each_second:.0f} records each, and hardly",
             f"  two of them in a request: {keyed:,.0f} cores instead of {at_once:,.0f}.",
-            "  **A linger saves little where records are spread over more partitions than there are records in it.**",
+            "  **The more partitions records are spread over, the less a linger saves.**",
             "- Without keys the partitioner stays with one partition until `batch.size` bytes are in it:"
             f" {SERVICES:,} × {1 / LINGER:.0f} batches",
             f"  of {RATE * LINGER:.0f} records. This is the whole difference between {keyed:,.0f} cores and"
             f" {unkeyed:,.0f}.",
+            f"- A full batch has {FULL_BATCH} records of 100 B, and a request of a gateway {FULL_REQUEST} batches.",
         ]
 
     def connections(self) -> list[str]:
@@ -168,7 +175,7 @@ class Budget:
                 [f"{brokers:,}" for brokers in BROKERS],
             ),
             row(
-                f"memory of a service for them, {each:.0f} KiB each (simulated)",
+                f"memory of a service for them, at most {each:.0f} KiB each (simulated)",
                 [f"{brokers * each / 1024:.0f} MiB" for brokers in BROKERS],
             ),
             row("connections of a broker", [f"{SERVICES:,}"] * len(BROKERS)),

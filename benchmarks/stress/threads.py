@@ -79,7 +79,7 @@ class Report:
         fewest = min(self.threads)
         lines = [
             f"One event loop and one producer in each thread, the GIL {'on' if self.gil else 'off'}; rounds: "
-            f"{self.rounds}, of which the medians. Ratios are of the same round (least–most).",
+            f"{self.rounds}, medians of them. Ratios are of the same round (least–most).",
             "",
             f"| threads | records/s | ÷ {fewest} thread{'s' * (fewest > 1)} | cores busy | CPU µs a record |",
             "|---:|---:|---:|---:|---:|",

@@ -34,8 +34,8 @@ def test_good_figures_are_no_problem() -> None:
     text = good.markdown()
     assert "| 3,000 rows of 100 B, 2 tasks | rows/s | × Spark's own | × tuned | CPU µs a row |" in text
     assert "| aioproducer | 375 | 1.25 | 1.12 | 5333.33 |" in text
-    assert "| 2,000 rows of 100 B, 200 tasks | seconds | × an empty function | CPU ms a task |" in text
-    assert "| aioproducer | 1.50 | 1.50 | 15.0 |" in text
+    assert "| 2,000 rows of 100 B, 200 tasks | seconds | × an empty function |" in text
+    assert "| aioproducer | 1.50 | 1.50 |" in text
     assert "| aioproducer ÷ Spark's own, tuned, rows/s, 3,000 rows of 100 B, 2 tasks: ≥ 1.1 | 1.12 | met |" in text
     assert text.index("of 100 B") < text.index("of 1000 B")
 
