@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, TransactionAbortedException
@@ -28,6 +28,9 @@ from aioproducer.timing.time_slice import TimeSlice
 from aioproducer.types import ConsumerGroupMetadata
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
+OwnErrors = Mapping[UnitMember, DeliveryError]
+"""What units met themselves."""
+NO_ERRORS: Final[OwnErrors] = {}
 
 
 class UnitCommitter:
@@ -54,6 +57,7 @@ class UnitCommitter:
         self._metrics = metrics
         self._window = config.transaction_group_window_ms / 1000
         self._delivery_timeout_ms = config.delivery_timeout_ms
+        self._max_block_ms = config.max_block_ms
         self._longest = (config.delivery_timeout_ms + 2 * config.max_block_ms) / 1000
         self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self._place = place
@@ -160,10 +164,11 @@ class UnitCommitter:
         self._group_asked = None
         await self._until_ended(self._calls.commit)
 
-    async def _until_ended(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _until_ended(self, call: Callable[[], Coroutine[Any, Any, None]], own: OwnErrors = NO_ERRORS) -> None:
         """Calls again until the operation has ended, because each call waits at most max.block.ms.
 
-        Meanwhile units that wait expire, and those in the transaction are told in time that its end is unknown.
+        Meanwhile units that wait expire, and those in the transaction are told in time that it has not ended, or
+        what they met themselves.
         """
         while True:
             try:
@@ -173,7 +178,13 @@ class UnitCommitter:
                     raise
                 self._expire()
                 if self._group.joined and self._loop.time() >= self._began + self._longest:
-                    self._fail_joined(error, goes_on=self._transactions.status.goes_on())
+                    late = TimeoutException(
+                        f"the transaction of the unit has not ended within delivery.timeout.ms="
+                        f"{self._delivery_timeout_ms} and twice max.block.ms={self._max_block_ms}: "
+                        f"{self._transactions.status.state.value}"
+                    )
+                    late.__cause__ = error
+                    self._fail_joined(late, own, goes_on=self._transactions.status.goes_on())
 
     async def _settle(self, ends: Iterable[tuple[UnitMember, DeliveryError | None]]) -> None:
         """Reports many ends, giving the loop its turns; all of them are reported even if this task is cancelled."""
@@ -200,14 +211,14 @@ class UnitCommitter:
             self._group.start_again(self._loop.time())  # already now, because the abort may take long
         while transactions.is_open():
             try:
-                await self._until_ended(self._calls.abort)
+                await self._until_ended(self._calls.abort, own)
             except KafkaError as failed:
                 shared = failed
                 break
         state = transactions.status.state
         aborted = state in (TransactionState.READY, TransactionState.UNINITIALIZED)
         if not aborted or transactions.may_be_committed:
-            self._fail_joined(self._fatal() or shared)
+            self._fail_joined(self._fatal() or shared, own)
             if not aborted:
                 self._give_up(self._fatal() or shared)
             return
@@ -220,7 +231,7 @@ class UnitCommitter:
         self._setbacks += 1
         await asyncio.sleep(self._backoff.wait(self._setbacks))
 
-    def _own_errors(self, error: KafkaError, now: float) -> dict[UnitMember, DeliveryError]:
+    def _own_errors(self, error: KafkaError, now: float) -> OwnErrors:
         """What units met themselves: with a record, or with offsets that were refused."""
         found: dict[UnitMember, DeliveryError] = {}
         of_offsets = self._group_asked is not None and (is_of_offsets(error) or isinstance(error, TimeoutException))
@@ -269,11 +280,14 @@ class UnitCommitter:
         self._fail_joined(error)
         self._give_up(error)
 
-    def _fail_joined(self, error: KafkaError, *, goes_on: bool = False) -> None:
-        """The transaction has no known end, or will never be committed; ``goes_on``: it may still be."""
+    def _fail_joined(self, error: KafkaError, own: OwnErrors = NO_ERRORS, *, goes_on: bool = False) -> None:
+        """The transaction has no known end, or will never be committed; ``goes_on``: it may still be. Units fail with
+        their ``own`` errors, if they met any."""
         outcome = Outcome.UNKNOWN if goes_on or self._transactions.may_be_committed else Outcome.NOT_SENT
         for member in self._group.lost():
-            self._settled(member, DeliveryError.of(error, outcome))
+            met = own.get(member)
+            where = None if met is None else met.topic_partition
+            self._settled(member, DeliveryError.of(met or error, outcome, where))
 
     def _give_up(self, error: KafkaError) -> None:
         """Fails the units that wait: no transaction can be begun for them."""

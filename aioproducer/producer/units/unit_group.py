@@ -141,8 +141,9 @@ class UnitGroup:
         for member, _ in failed:
             member.become(S.FAILED)
         rest = [member for member in members if member.state is S.JOINED]
+        of_another = bool(at_fault) and not is_of_the_transaction(shared)
         for member in rest:
-            member.setback = at_fault.get(member, shared)
+            member.setback = at_fault.get(member, None if of_another else shared)
         suspects = {member for member in rest if member in at_fault}
         self._wait_again(parts(rest, suspects, found=bool(failed)))
         if at_fault or not is_of_the_transaction(shared):

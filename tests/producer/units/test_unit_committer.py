@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from aioproducer import DeliveryError, KafkaProducer, Outcome
+from aioproducer.errors import RecordTooLargeException, TimeoutException
 from aioproducer.protocol.api_key import ApiKey
-from tests.support.scripted_broker import answer
+from tests.support.scripted_broker import answer, never
 from tests.support.transactional import a_cluster, committed, transactional
 from tests.support.virtual_time import World, virtual
 
@@ -60,3 +61,24 @@ async def test_units_that_wait_have_their_time_again_while_the_abort_takes_long(
         assert await unit(producer, b"fine", 1) is None
         assert await poison is not None
         assert committed(cluster) == [b"fine"]
+
+
+@virtual
+async def test_a_unit_keeps_its_own_error_if_the_abort_does_not_end(world: World) -> None:
+    """The others learn that their transaction has not ended: none of them has called abort_transaction()."""
+    times: dict[str, Any] = {"max_block_ms": 2000, "delivery_timeout_ms": 10_000, "request_timeout_ms": 1000}
+    async with (
+        a_cluster(2, 1, configs={"message.max.bytes": 1000}) as cluster,
+        transactional(cluster, **times) as producer,
+    ):
+        await producer.init_transactions()
+        cluster.broker.always(ApiKey.END_TXN, never())
+        ends = await asyncio.gather(unit(producer, b"fine", 0), unit(producer, bytes(2000), 1))
+        fine, large = ends
+        assert isinstance(large, RecordTooLargeException)
+        assert isinstance(fine, TimeoutException)
+        assert str(fine).startswith("the transaction of the unit has not ended within delivery.timeout.ms=10000 and")
+        assert all(end is not None and end.outcome is Outcome.NOT_SENT for end in ends)
+        cluster.broker.always(ApiKey.END_TXN, answer)
+        assert await unit(producer, b"after", 0) is None
+        assert committed(cluster) == [b"after"]

@@ -174,6 +174,28 @@ def test_a_transaction_of_fresh_units_takes_more_and_one_of_a_part_does_not() ->
     assert group.begin() == [fourth]
 
 
+def test_a_setback_is_of_the_unit_itself_or_of_the_transaction() -> None:
+    """Another one's record is no reason for a unit that finds no transaction afterwards."""
+    group = UnitGroup(PATIENCE)
+    first, second = ended(group, 2)
+    group.begin()
+    large = refused(RecordTooLargeException("large"))
+    group.aborted({second: large}, large, 0.0)
+    assert (first.setback, second.setback) == (None, large)
+    group.begin()
+    group.aborted({}, OF_THE_TRANSACTION, 0.0)
+    assert first.setback == OF_THE_TRANSACTION
+
+
+def test_a_setback_may_be_that_of_any_unit_if_none_is_known_to_be_at_fault() -> None:
+    group = UnitGroup(PATIENCE)
+    members = ended(group, 2)
+    group.begin()
+    large = refused(RecordTooLargeException("large"))
+    group.aborted({}, large, 0.0)
+    assert [member.setback for member in members] == [large, large]
+
+
 def test_a_unit_that_would_be_refused_again_fails_at_once() -> None:
     group = UnitGroup(PATIENCE)
     first, second, third = ended(group, 3)

@@ -134,6 +134,14 @@ def of_poisoned_units(scenario: Scenario) -> Scenario | None:
     )
 
 
+def of_impatient_units(scenario: Scenario) -> Scenario | None:
+    """Handlers share transactions, some of their records are too large, and faults outlast the time of a unit."""
+    found = of_poisoned_units(scenario)
+    if found is None:
+        return None
+    return replace(found, config={**found.config, "delivery_timeout_ms": 700, "request_timeout_ms": 500})
+
+
 def of_doomed_units(scenario: Scenario) -> Scenario | None:
     """Handlers share transactions, and some of their units ask for what is never accepted."""
     found = of_units(scenario)

@@ -14,7 +14,15 @@ from aioproducer.producer.units.unit_group import Failed, UnitGroup
 from aioproducer.producer.units.unit_member import UnitMember
 from aioproducer.producer.units.unit_state import UnitState
 
-from .circumstances import of_doomed_units, of_interrupted_units, of_poisoned_units, of_units, only, undisturbed
+from .circumstances import (
+    of_doomed_units,
+    of_impatient_units,
+    of_interrupted_units,
+    of_poisoned_units,
+    of_units,
+    only,
+    undisturbed,
+)
 from .planted_bugs import bug, wrap
 
 
@@ -29,6 +37,18 @@ def a_poisoned_unit_takes_all_others_with_it(monkeypatch: pytest.MonkeyPatch) ->
 @bug(undisturbed(of_doomed_units))
 def the_time_of_a_unit_is_used_up_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(UnitGroup, "start_again", lambda self, now: None)
+
+
+@bug(only(of_impatient_units, outages=1.0))
+def a_unit_fails_with_the_error_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    def aborted(original: Any, self: UnitGroup, own: Any, shared: DeliveryError, now: float) -> list[Failed]:
+        failed: list[Failed] = original(self, own, shared, now)
+        for member in self._in_order():
+            if member.setback is None and member.deliveries:
+                member.setback = shared
+        return failed
+
+    wrap(monkeypatch, UnitGroup, "aborted", aborted)
 
 
 @bug(only(of_poisoned_units))
@@ -46,7 +66,7 @@ def a_record_of_a_unit_that_is_committed_anew_is_left_out(monkeypatch: pytest.Mo
     async def put(original: Any, self: UnitCommitter, members: Iterable[UnitMember]) -> None:
         members = list(members)
         for member in members:
-            if member.setback is not None and len(member.records) > 1:
+            if member.deliveries and len(member.records) > 1:
                 member.records.pop()
         await original(self, members)
 

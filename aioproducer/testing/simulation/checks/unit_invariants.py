@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from aioproducer.broker import EmbeddedCluster, Topic
+from aioproducer.errors import RecordTooLargeException
 from aioproducer.testing.simulation.checks.invariants import may_be_too_large
 from aioproducer.testing.simulation.checks.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.checks.transaction_invariants import read_committed
@@ -39,6 +40,7 @@ def check_units(
     for unit in of_units(transactions.transactions):
         offset_there = unit.offset is not None and unit.offset in cluster.committed_offsets(unit.group)
         _check_unit(unit, entries[unit], visible, gone, offset_there=offset_there, violations=violations)
+        _check_reason(scenario, unit, entries[unit], violations)
         if scenario.calm and scenario.users(unit.life.transactional_id) < 2:
             _check_calm(scenario, unit, entries[unit], violations)
 
@@ -87,6 +89,14 @@ def _check_order(where: str, seen: Iterable[Entry], violations: Violations) -> N
                 "units are in the order of their ends", f"{entry} of {unit} is in {where} behind {last[entry.producer]}"
             )
         last[entry.producer] = place
+
+
+def _check_reason(scenario: Scenario, unit: Transaction, entries: list[Entry], violations: Violations) -> None:
+    """Whatever happens, no unit fails with the error of another one's record."""
+    if not isinstance(unit.failure, RecordTooLargeException) or unit.commit_requested_at is None:
+        return
+    if not any(may_be_too_large(scenario, entry) for entry in entries):
+        violations.add("a unit fails with an error of its own", f"{unit}: {unit.failure!r}")
 
 
 def _check_calm(scenario: Scenario, unit: Transaction, entries: list[Entry], violations: Violations) -> None:
