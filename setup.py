@@ -5,7 +5,7 @@ The environment variable AIOPRODUCER_COMPILE decides: "1" compiles or fails, "0"
 where there is a C compiler and falls back to pure Python with a warning. An editable install is always pure Python: an
 extension module beside its source would hide every later edit of it.
 
-MYPYC_OPT_LEVEL is the C compiler's optimization, 3 unless it is set. 1 takes less time, for tests, and 0 for a demo.
+MYPYC_OPT_LEVEL is the C compiler's optimization, 3 unless it is set. 1 takes less time, for tests and the demo.
 
 Compiled or not, the package has the same metadata; only the wheel's tag tells the two apart.
 """
