@@ -49,17 +49,14 @@ make_venv() {
 
 # Has uv take packages from where the pip of the environment $1 takes them: uv reads none of pip's settings.
 let_uv_follow_pip() {
-    local settings value
+    local settings pair name variable value
     settings=$("$1/bin/python" -m pip config list)
-    setting() { sed -n "s/^[^=]*\\.$1='\\(.*\\)'\$/\\1/p" <<<"$settings" | tail -n 1 | sed 's/\\n/ /g; s/^ *//; s/ *$//'; }
-    value=$(setting index-url)
-    if [ -n "$value" ]; then export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$value}"; fi
-    value=$(setting extra-index-url)
-    if [ -n "$value" ]; then export UV_INDEX="${UV_INDEX:-$value}"; fi
-    value=$(setting find-links)
-    if [ -n "$value" ]; then export UV_FIND_LINKS="${UV_FIND_LINKS:-${value// /,}}"; fi
-    value=$(setting cert)
-    if [ -n "$value" ]; then export SSL_CERT_FILE="${SSL_CERT_FILE:-$value}"; fi
+    for pair in index-url:UV_DEFAULT_INDEX extra-index-url:UV_INDEX find-links:UV_FIND_LINKS cert:SSL_CERT_FILE; do
+        name=${pair%%:*} variable=${pair#*:}
+        value=$(sed -n "s/^[^=]*\\.$name='\\(.*\\)'\$/\\1/p" <<<"$settings" | tail -n 1 | sed 's/\\n/ /g; s/^ *//; s/ *$//')
+        if [ "$name" = find-links ]; then value=${value// /,}; fi # uv has commas there
+        if [ -n "$value" ]; then export "$variable=${!variable:-$value}"; fi
+    done
 }
 
 # A digest of files and folders, compiled Python left out, as the Python of the environment $1 sees them.

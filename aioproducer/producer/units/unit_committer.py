@@ -167,8 +167,8 @@ class UnitCommitter:
     async def _until_ended(self, call: Callable[[], Coroutine[Any, Any, None]], own: OwnErrors = NO_ERRORS) -> None:
         """Calls again until the operation has ended, because each call waits at most max.block.ms.
 
-        Meanwhile units that wait expire, and those in the transaction are told in time that it has not ended, or
-        what they met themselves.
+        Meanwhile, waiting units expire. If the operation takes too long, the units in the transaction fail, each with
+        its own error or with a TimeoutException.
         """
         while True:
             try:
