@@ -87,6 +87,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/delivery/delivery.py",
     "aioproducer/producer/delivery/listeners.py",
     "aioproducer/producer/scheduling/drain.py",
+    "aioproducer/producer/scheduling/first_share.py",
     "aioproducer/producer/windows/frame_limit.py",
     "aioproducer/producer/windows/line_limit.py",
     "aioproducer/producer/windows/line_window.py",

@@ -7,6 +7,7 @@
     pipeline.py            when a batch that is not full leaves
     readiness.py           whether the first batch of a partition may be sent, and why not
     drain.py               the batches of the next request to a node
+    first_share.py         how much of what tasks await goes into the first of two requests
     topic_directory.py     the topics and their leaders, as metadata has them
     broker_availability.py since when nodes take nothing (KIP-794)
     wait_history.py        why batches waited

@@ -10,10 +10,10 @@ from mypy_extensions import i64, mypyc_attr
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.scheduling.first_share import size_on_the_wire
 from aioproducer.producer.scheduling.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.scheduling.wait_history import READY, SLOW_LINE, note_wait
 from aioproducer.producer.windows.line_limit import LineLimit
-from aioproducer.records.batch_layout import BATCH_OVERHEAD
 
 MOST_BATCHES = 200
 """The most batches in one request: making it and handling its answer then takes the event loop 2 to 3 ms."""
@@ -104,7 +104,7 @@ def drain(
             waiting = why_waiting(queue, now, keep_order=keep_order)
         if waiting is None and queue.batches:
             if len(queue.batches) > 1 and queue.sequences is not None:
-                accumulator.join(queue)
+                accumulator.join(queue, max_request_size)
             if accumulator.must_be_cut(queue.batches[0]):
                 cut(queue, queue.batches[0])
                 waiting = why_waiting(queue, now, keep_order=keep_order)
@@ -120,7 +120,7 @@ def drain(
         if head.created + timeout <= now:
             queue.ready = False
             continue
-        head_size = head.expected_size() + BATCH_OVERHEAD
+        head_size = size_on_the_wire(head)
         if head_size > most:
             note_wait(queue, now, SLOW_LINE)
             large.append(queue)
@@ -166,7 +166,7 @@ def _take_large(
         drained.append(_take(large.pop(0), ready, accumulator, now))
     for queue in large:
         ready[queue] = None
-    if drained and drained[0].batch.expected_size() + BATCH_OVERHEAD > line.most:
+    if drained and size_on_the_wire(drained[0].batch) > line.most:
         line.large_sent()
     elif large:
         line.deferred(now)

@@ -96,3 +96,7 @@ class BatchWatch:
         """The most bytes to which a batch may grow, by what its leader takes, and the line carries in time."""
         line = self._lines.of(queue.leader)
         return min(line.limit.grown, line.frames.most(self._loop.time()))
+
+    def is_idle(self, queue: PartitionQueue) -> bool:
+        """Whether the leader has no records to answer, and may have two requests."""
+        return self._lines.of(queue.leader).has_room_for_two()

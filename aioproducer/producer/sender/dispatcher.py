@@ -15,7 +15,8 @@ from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.scheduling.drain import drain
-from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadyQueues
+from aioproducer.producer.scheduling.first_share import all_are_awaited, first_share
+from aioproducer.producer.scheduling.readiness import NO_LEADER
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.producer.scheduling.wait_history import READY
 from aioproducer.producer.sender.alarm import Alarm
@@ -55,6 +56,7 @@ class Dispatcher:
         self._cut = cut
         self._timeout = config.delivery_timeout_ms / 1000
         self._max_request_size = config.max_request_size
+        self._batch_size = config.batch_size
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self.sending = TimeSlice(accumulator.loop)
         """What one pass may take to send, to all nodes together."""
@@ -78,14 +80,17 @@ class Dispatcher:
         line = self._lines.of(node)
         while ready and link.can_send(now) and not line.timely.is_full(link.in_flight()):
             opens_at = line.window.opens_at()
-            if opens_at > now and not _all_are_awaited(ready):
+            if opens_at > now and not all_are_awaited(ready):
                 self._alarm.ring_at(opens_at)
                 break
+            most = min(self._max_request_size, line.frames.most(now))
+            if line.has_room_for_two():
+                most = min(most, first_share(ready, self._batch_size))
             drained = drain(
                 ready,
                 self._accumulator,
                 now,
-                min(self._max_request_size, line.frames.most(now)),
+                most,
                 keep_order=self._keep_order,
                 thread_bytes=self._thread_bytes,
                 timeout=self._timeout,
@@ -136,11 +141,3 @@ class Dispatcher:
     def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:
         if self._latencies is not None:
             self._latencies.looked_at(node, now, can_send=can_send)
-
-
-def _all_are_awaited(ready: ReadyQueues) -> bool:
-    """Whether all records of the batch whose turn it is are awaited. One batch speaks for all: looking at each would
-    take too long."""
-    queue = next(iter(ready))
-    head = queue.batches[0] if queue.batches else queue.open
-    return head is not None and head.result.number_waiting() >= head.count

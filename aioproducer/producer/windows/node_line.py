@@ -29,6 +29,11 @@ class NodeLine:
         self.window.connected(greeting)
         self.timely.connected(greeting)
 
+    def has_room_for_two(self) -> bool:
+        """Whether no request with records is unanswered, and two may be. False before the first answer, and where there
+        are none (acks=0)."""
+        return self.window.unanswered == 0 and self.timely.places > 1 and self.limit.grown > 0
+
     def connection_lost(self) -> None:
         """The next one may take another way."""
         self.window.connection_lost()

@@ -79,6 +79,9 @@ class _Opened:
     def line_takes(self, queue: PartitionQueue) -> int:
         return 0
 
+    def is_idle(self, queue: PartitionQueue) -> bool:
+        return False
+
 
 class MockConfigs(ProducerOptions, total=False):
     """The configs of a mock."""

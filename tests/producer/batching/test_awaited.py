@@ -17,7 +17,7 @@ from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network.conditions import Conditions
 from aioproducer.testing.simulation.network.network import Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
-from tests.support.scripted_broker import ScriptedCluster
+from tests.support.scripted_broker import Exchange, ScriptedCluster, answer
 
 ANSWER = 0.0008
 """Seconds that an answer takes at most: less than the millisecond for which pipeline=auto lets records wait."""
@@ -84,6 +84,48 @@ async def test_tasks_that_await_in_step_share_their_batches() -> None:
             for _ in range(100):
                 group.create_task(one_after_another(producer, 5))
         assert requests(cluster) - before == 5
+
+
+def most_unanswered(tasks: int, partitions: int, **config: Any) -> tuple[float, int]:
+    """The most requests that are unanswered, and the number of all, where tasks each await every record, and the broker
+    takes a millisecond for each request."""
+    at_work = asyncio.Lock()
+
+    async def handle(exchange: Exchange) -> None:
+        async with at_work:
+            await asyncio.sleep(0.001)
+            await answer(exchange)
+
+    @near
+    async def run() -> None:
+        async with warm(partitions, **config) as (cluster, producer):
+            cluster.broker.always(ApiKey.PRODUCE, handle)
+            async with asyncio.TaskGroup() as group:
+                for _ in range(tasks):
+                    group.create_task(one_after_another(producer, 20))
+                for _ in range(100):
+                    await asyncio.sleep(0.0001)
+                    found.append(producer.metrics()["requests-in-flight"])
+            sent.append(requests(cluster))
+
+    found: list[float] = []
+    sent: list[int] = []
+    run()
+    return max(found), sent[0]
+
+
+@pytest.mark.parametrize("partitions", [1, 6])
+def test_many_tasks_that_await_in_step_share_two_requests(partitions: int) -> None:
+    """So the broker works on one while the tasks of the other go on."""
+    unanswered, requests = most_unanswered(1000, partitions, batch_size=2000)
+    assert unanswered >= 2
+    assert 35 < requests < 75
+
+
+def test_one_request_at_a_time_is_not_divided() -> None:
+    unanswered, requests = most_unanswered(1000, 6, batch_size=2000, max_in_flight_requests_per_connection=1)
+    assert unanswered == 1
+    assert requests < 30
 
 
 @near

@@ -448,6 +448,15 @@ def test_batches_that_wait_are_joined_once_the_line_is_known() -> None:
     assert here.consistent()
 
 
+def test_batches_are_joined_only_to_the_size_of_the_request() -> None:
+    here = joining(1)
+    here.line_takes = 0
+    here.fill(0, batches=4, size=800)
+    here.line_takes = 10_000
+    assert [one.batch.count for one in here.drain(2000)] == [2]
+    assert [one.batch.count for one in here.drain()] == [2]
+
+
 def test_batches_without_sequences_are_not_joined() -> None:
     """The parts of a batch that the broker refuses go behind those that it has accepted meanwhile."""
     here = joining(1)

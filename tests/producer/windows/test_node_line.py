@@ -20,6 +20,19 @@ def test_what_is_known_of_one_node_says_nothing_of_another() -> None:
     assert (one.window.places, other.window.places) == (1, 4)
 
 
+def test_two_requests_have_room_where_none_is_unanswered() -> None:
+    line = NodeLines(producer_config({"bootstrap.servers": "b:1"})).of(1)
+    assert not line.has_room_for_two(), "nothing was answered yet"
+    line.limit.answered(1000, 1000, 0.001, 0.0)
+    assert line.has_room_for_two()
+    work = line.window.sent(1, 1000, 0.0)
+    assert not line.has_room_for_two()
+    line.window.answered(0.001, 1, work=work)
+    assert line.has_room_for_two()
+    line.timely.timed_out()
+    assert not line.has_room_for_two(), "two might time out"
+
+
 def test_their_limits_are_those_of_the_configs() -> None:
     config = {"bootstrap.servers": "b:1", "request.timeout.ms": 8000, "retry.backoff.max.ms": 500}
     limit = NodeLines(producer_config({**config, "max.request.size": 1000})).of(1).limit
