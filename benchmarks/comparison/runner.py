@@ -13,6 +13,7 @@ from benchmarks.comparison.broker import Broker, BrokerOf
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.figures import FIGURES
 from benchmarks.comparison.worker import WorkerFailed, measure
+from benchmarks.harness.page_cache import write_page_cache
 from benchmarks.harness.topics import Topics, fresh_topics
 from benchmarks.works.payload import write_payload
 from benchmarks.works.run import Description, Measurement, Run
@@ -118,6 +119,7 @@ class Runner:
                 partitions=work.partitions,
                 round_trip_ms=work.round_trip_ms,
             )
+            await write_page_cache()
             before, cpu_before = 0 if shared is None else await shared.records(), broker.cpu()
             try:
                 measurement = await _measure(run, work, broker)
