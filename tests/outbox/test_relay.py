@@ -204,16 +204,16 @@ async def test_a_backlog_whose_pages_end_by_their_bytes(dsn: str, database: Any,
 async def test_the_position_goes_on_over_a_backlog_that_was_interrupted(
     dsn: str, database: Any, cluster: EmbeddedCluster
 ) -> None:
-    await OUTBOX.write_many(database, [{"topic": "orders", "value": b"%d" % n, "partition": 0} for n in range(200)])
+    await OUTBOX.write_many(database, [{"topic": "orders", "value": b"%d" % n, "partition": 0} for n in range(2000)])
     for _ in range(4):
         relay = relay_of(dsn, cluster, most_rows=10, clean_up=False)
         async with running(relay):
             await relayed(relay, 20)
-    await OUTBOX.write(database, "orders", b"200", partition=0)
+    await OUTBOX.write(database, "orders", b"2000", partition=0)
     relay = relay_of(dsn, cluster, most_rows=10, clean_up=False)
     async with running(relay):
-        await until_sql(database, "SELECT position LIKE '201:%' FROM outbox_relays")
-    assert await values(cluster) == [b"%d" % n for n in range(201)]
+        await until_sql(database, "SELECT position LIKE '2001:%' FROM outbox_relays")
+    assert await values(cluster) == [b"%d" % n for n in range(2001)]
 
 
 async def test_a_standby_takes_over(dsn: str, database: Any, cluster: EmbeddedCluster) -> None:
