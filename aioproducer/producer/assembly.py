@@ -279,7 +279,7 @@ class Watch(Protocol):
     def joined(self, parts: list[ProducerBatch], whole: ProducerBatch) -> object: ...
     def turn_is_due(self) -> bool: ...
     def line_takes(self, queue: PartitionQueue) -> int: ...
-    def is_idle(self, queue: PartitionQueue) -> bool: ...
+    def is_enough(self, queue: PartitionQueue) -> bool: ...
 
 
 def make_accumulator(
@@ -308,7 +308,7 @@ def make_accumulator(
         on_join=watch.joined,
         turn_is_due=watch.turn_is_due,
         line_takes=watch.line_takes,
-        is_idle=watch.is_idle,
+        is_enough=watch.is_enough,
     )
 
 

@@ -112,8 +112,8 @@ def _never() -> bool:
     return False
 
 
-def _at_work(queue: PartitionQueue) -> bool:
-    """The default ``is_idle``."""
+def _too_little(queue: PartitionQueue) -> bool:
+    """The default ``is_enough``."""
     return False
 
 
@@ -139,9 +139,8 @@ class RecordAccumulator:
     """The open batches of all partitions.
 
     A batch is ready with ``batch_size`` bytes. While it cannot leave, it takes more, up to ``batch_max_size`` bytes, to
-    what its topic is known to take (``limits``), and to what ``line_takes(queue)``, the connection to its leader. While
-    the leader has nothing to answer (``is_idle(queue)``), a batch whose records are all awaited is full with
-    ``batch_size`` bytes: see ``first_share``.
+    what its topic is known to take (``limits``), and to what ``line_takes(queue)``, the connection to its leader. It
+    takes no more either if it should leave as it is (``is_enough(queue)``).
 
     ``on_open(queue, batch)`` is called for each new batch, ``on_ready(queue)`` when the open one is ready,
     ``on_full(queue)`` for each one closed before it is drained, ``on_join(parts, whole)`` when one batch has replaced
@@ -171,7 +170,7 @@ class RecordAccumulator:
         on_join: Callable[[list[ProducerBatch], ProducerBatch], object] = _joined,
         turn_is_due: Callable[[], bool] = _never,
         line_takes: Callable[[PartitionQueue], int] = _anything,
-        is_idle: Callable[[PartitionQueue], bool] = _at_work,
+        is_enough: Callable[[PartitionQueue], bool] = _too_little,
     ) -> None:
         self.pool = pool
         self.loop = loop
@@ -189,7 +188,7 @@ class RecordAccumulator:
         self._on_join = on_join
         self._turn_is_due = turn_is_due
         self._line_takes = line_takes
-        self._is_idle = is_idle
+        self._is_enough = is_enough
         self._until_turn: i64 = batch_size
         """Bytes that may be charged before ``turn_is_due`` is called again."""
         self.limits = BatchLimits()
@@ -416,11 +415,11 @@ class RecordAccumulator:
 
     def _grow(self, queue: PartitionQueue, batch: ProducerBatch, size: i64) -> bool:
         """Lets a batch that is ready and has not left take a record of ``size`` bytes and as much as makes a batch
-        ready. False if it is full, or could leave and has only records that are awaited."""
+        ready. False if it is full, or has enough."""
         written = batch.size()
         if written >= self.thread_bytes and not queue.batches:
             return False
-        if batch.result.number_waiting() >= batch.count and self._is_idle(queue):
+        if self._is_enough(queue):
             return False
         most = self._most(queue, trial=batch.trial)
         if written + size > most:

@@ -10,6 +10,7 @@ from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatche
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.batches.producer_batch import ProducerBatch
 from aioproducer.producer.delivery.produce_result import Loop
+from aioproducer.producer.scheduling.first_share import is_enough
 from aioproducer.producer.scheduling.scheduling import Scheduling
 from aioproducer.timing.time_slice import TimeSlice
 
@@ -97,6 +98,7 @@ class BatchWatch:
         line = self._lines.of(queue.leader)
         return min(line.limit.grown, line.frames.most(self._loop.time()))
 
-    def is_idle(self, queue: PartitionQueue) -> bool:
-        """Whether the leader has no records to answer, and may have two requests."""
-        return self._lines.of(queue.leader).has_room_for_two()
+    def is_enough(self, queue: PartitionQueue) -> bool:
+        """Whether the open batch is enough for the first of two requests, and its leader has nothing to answer."""
+        batch = queue.open
+        return batch is not None and is_enough(batch) and self._lines.of(queue.leader).has_room_for_two()

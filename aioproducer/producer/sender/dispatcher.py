@@ -56,7 +56,6 @@ class Dispatcher:
         self._cut = cut
         self._timeout = config.delivery_timeout_ms / 1000
         self._max_request_size = config.max_request_size
-        self._batch_size = config.batch_size
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self.sending = TimeSlice(accumulator.loop)
         """What one pass may take to send, to all nodes together."""
@@ -85,7 +84,7 @@ class Dispatcher:
                 break
             most = min(self._max_request_size, line.frames.most(now))
             if line.has_room_for_two():
-                most = min(most, first_share(ready, self._batch_size))
+                most = min(most, first_share(ready))
             drained = drain(
                 ready,
                 self._accumulator,

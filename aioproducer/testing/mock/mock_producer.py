@@ -79,7 +79,7 @@ class _Opened:
     def line_takes(self, queue: PartitionQueue) -> int:
         return 0
 
-    def is_idle(self, queue: PartitionQueue) -> bool:
+    def is_enough(self, queue: PartitionQueue) -> bool:
         return False
 
 

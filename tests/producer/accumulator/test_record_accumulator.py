@@ -504,19 +504,13 @@ def test_a_batch_grows_to_what_the_line_takes(takes: int, most: int) -> None:
     assert most - 200 < queue.batches[0].size() + BATCH_OVERHEAD <= most
 
 
-@pytest.mark.parametrize(("idle", "awaited", "most"), [(True, 1, 1000), (True, 2, 4000), (False, 1, 4000)])
-def test_an_awaited_batch_grows_only_where_its_leader_is_at_work(idle: bool, awaited: int, most: int) -> None:
-    """``awaited``: one in how many records is."""
+def test_a_batch_that_has_enough_does_not_grow() -> None:
     here = growing()
-    here.idle = idle
+    here.enough = True
     (queue,) = here.add_topic("t", 1)
-    count = 0
     while not queue.batches:
         assert here.append(value=bytes(100)) is not None
-        if queue.open is not None and count % awaited == 0:
-            queue.open.result.waiter(queue.open.count - 1)
-        count += 1
-    assert most - 200 < queue.batches[0].size() + BATCH_OVERHEAD <= most
+    assert 1000 - 200 < queue.batches[0].size() + BATCH_OVERHEAD <= 1000
 
 
 @pytest.mark.parametrize(("refused", "taken", "most"), [(3000, 0, 1500), (3000, 2000, 2000), (1600, 0, 800)])

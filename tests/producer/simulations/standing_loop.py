@@ -248,8 +248,7 @@ class Accumulation:
         self.turns = 0
         """How often the accumulator has asked whether the loop must get a turn."""
         self.line_takes = NO_LIMIT
-        self.idle = False
-        """Whether the leaders have nothing to answer."""
+        self.enough = False
         self.pool = BufferPool(memory, max(batch_size, batch_max_size), batch_initial_size)
         self.accumulator = RecordAccumulator(
             self.pool,
@@ -267,7 +266,7 @@ class Accumulation:
             on_join=self.batches_joined,
             turn_is_due=self.turn_is_due,
             line_takes=lambda queue: self.line_takes,
-            is_idle=lambda queue: self.idle,
+            is_enough=lambda queue: self.enough,
         )
         self.accumulator.detour = False
 
