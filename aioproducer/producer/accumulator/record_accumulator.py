@@ -403,7 +403,7 @@ class RecordAccumulator:
         limits = self.limits
         if not limits.some_refused or batch.trial or batch.attempts > 0 or batch.maybe_appended or batch.maybe_before:
             return False
-        return batch.count > 1 and limits.refuses(batch.result.topic, batch.expected_size() + BATCH_OVERHEAD)
+        return batch.count > 1 and limits.refuses(batch.result.topic, batch.size_on_the_wire())
 
     def fitting(self, batch: ProducerBatch) -> i64:
         """The bytes of records, uncompressed, of the parts of a batch that :meth:`must_be_cut`."""

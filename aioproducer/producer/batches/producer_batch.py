@@ -293,6 +293,14 @@ class ProducerBatch:
             return len(self.body)
         return int(float(self.size()) * self.expected_ratio)
 
+    def size_on_the_wire(self) -> i64:
+        """The same with the batch's header: what the batch takes in a request."""
+        return self.expected_size() + BATCH_OVERHEAD
+
+    def is_awaited(self) -> bool:
+        """Whether tasks await all its records."""
+        return self.result.number_waiting() >= self.count
+
     def has_room(self, size: i64) -> bool:
         """Whether it may have one more record of ``size`` bytes, and is charged for it."""
         bytes_then = self.size() + size

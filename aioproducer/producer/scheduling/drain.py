@@ -10,7 +10,6 @@ from mypy_extensions import i64, mypyc_attr
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
-from aioproducer.producer.scheduling.first_share import size_on_the_wire
 from aioproducer.producer.scheduling.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.scheduling.wait_history import READY, SLOW_LINE, note_wait
 from aioproducer.producer.windows.line_limit import LineLimit
@@ -120,7 +119,7 @@ def drain(
         if head.created + timeout <= now:
             queue.ready = False
             continue
-        head_size = size_on_the_wire(head)
+        head_size = head.size_on_the_wire()
         if head_size > most:
             note_wait(queue, now, SLOW_LINE)
             large.append(queue)
@@ -166,7 +165,7 @@ def _take_large(
         drained.append(_take(large.pop(0), ready, accumulator, now))
     for queue in large:
         ready[queue] = None
-    if drained and size_on_the_wire(drained[0].batch) > line.most:
+    if drained and drained[0].batch.size_on_the_wire() > line.most:
         line.large_sent()
     elif large:
         line.deferred(now)

@@ -15,7 +15,6 @@ from mypy_extensions import i64
 
 from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.scheduling.readiness import ReadyQueues
-from aioproducer.records.batch_layout import BATCH_OVERHEAD
 
 MANY: Final = 200
 """As many records are divided: some 100 µs of the tasks' work are in each half then, about what a request takes."""
@@ -35,13 +34,13 @@ def first_share(ready: ReadyQueues) -> i64:
     for queue in ready:
         for batch in queue.batches:
             records += batch.count
-            size += size_on_the_wire(batch)
+            size += batch.size_on_the_wire()
             counted += 1
             if counted > MOST_COUNTED:
                 return NO_LIMIT
         if queue.due and queue.open is not None:
             records += queue.open.count
-            size += size_on_the_wire(queue.open)
+            size += queue.open.size_on_the_wire()
     return size // 2 if records >= MANY else NO_LIMIT
 
 
@@ -50,14 +49,9 @@ def all_are_awaited(ready: ReadyQueues) -> bool:
     take too long."""
     queue = next(iter(ready))
     head = queue.batches[0] if queue.batches else queue.open
-    return head is not None and head.result.number_waiting() >= head.count
+    return head is not None and head.is_awaited()
 
 
 def is_enough(batch: ProducerBatch) -> bool:
     """Whether the batch is awaited, and has as many records as the first of two requests needs."""
-    return batch.count >= MANY // 2 and batch.result.number_waiting() >= batch.count
-
-
-def size_on_the_wire(batch: ProducerBatch) -> i64:
-    """The bytes that the batch takes in a request, as far as that is known."""
-    return batch.expected_size() + BATCH_OVERHEAD
+    return batch.count >= MANY // 2 and batch.is_awaited()

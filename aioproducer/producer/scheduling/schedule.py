@@ -147,7 +147,7 @@ class Schedule:
         for queue, batch in awaited:
             if queue.open is not batch or queue.due:
                 continue
-            if batch.result.number_waiting() >= batch.count or batch.count == batch.count_before:
+            if batch.is_awaited() or batch.count == batch.count_before:
                 if self._pipeline is not None:
                     self._pipeline.awaited(queue.leader, now)
                 self._due(queue, now)

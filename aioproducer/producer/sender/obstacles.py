@@ -30,7 +30,6 @@ from aioproducer.producer.windows.in_flight_windows import KIP_1269_VERSION, Win
 from aioproducer.producer.windows.line_window import LineWindow
 from aioproducer.producer.windows.node_line import NodeLines
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.records.batch_layout import BATCH_OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +148,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         elif line.window.opens_at() > now:
             obstacles.append(_at_work(link, line.window))
     if link is not None and not obstacles and here.lines is not None:
-        most, size = here.lines.of(queue.leader).limit.most, batch.expected_size() + BATCH_OVERHEAD
+        most, size = here.lines.of(queue.leader).limit.most, batch.size_on_the_wire()
         if size > most:
             text = (
                 f"it has {size} bytes, and requests to {link} have at most {most} since one was not answered within "

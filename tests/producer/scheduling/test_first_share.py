@@ -12,7 +12,6 @@ from aioproducer.producer.scheduling.first_share import (
     all_are_awaited,
     first_share,
     is_enough,
-    size_on_the_wire,
 )
 from aioproducer.producer.scheduling.readiness import ReadyQueues
 from tests.producer.simulations.standing_loop import Accumulation
@@ -45,10 +44,10 @@ def test_half_of_what_is_ready_goes_first() -> None:
         here.close(0)
     here.await_some(1, MANY)
     assert due.open is not None
-    sizes = 3 * [size_on_the_wire(closed.batches[0])]
+    sizes = 3 * [closed.batches[0].size_on_the_wire()]
     assert first_share(here.ready) == sum(sizes) // 2, "a batch that lingers does not leave"
     due.due = True
-    assert first_share(here.ready) == sum([*sizes, size_on_the_wire(due.open)]) // 2
+    assert first_share(here.ready) == sum([*sizes, due.open.size_on_the_wire()]) // 2
 
 
 @pytest.mark.parametrize(("records", "divided"), [(0, False), (MANY // 2 - 1, False), (MANY // 2, True)])

@@ -92,7 +92,7 @@ def _check_order(where: str, seen: Iterable[Entry], violations: Violations) -> N
 
 
 def _check_reason(scenario: Scenario, unit: Transaction, entries: list[Entry], violations: Violations) -> None:
-    """No unit fails with the error of another unit's record, whatever the faults are."""
+    """No fault makes a unit fail with the error of another unit's record."""
     if not isinstance(unit.failure, RecordTooLargeException) or unit.commit_requested_at is None:
         return
     if not any(may_be_too_large(scenario, entry) for entry in entries):
