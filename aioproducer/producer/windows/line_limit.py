@@ -4,7 +4,8 @@ A request that cannot cross the line within request.timeout.ms is never answered
 batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
 half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again, and each at least
 twofold while twice as much would not take longer than half of the time that is left for the size. Any request,
-however small, takes a fixed time. The smallest request so far, or the connection's first answer, shows it.
+however small, takes a fixed time. The answer with the fewest bytes ahead of it so far, or the connection's first
+answer, shows it: unless what others take grows with their bytes in proportion, give or take CHANCE.
 
 A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
 for those ahead of it (``timely_window``). If requests as large were answered early before, the broker was away, and its
@@ -28,6 +29,9 @@ from aioproducer.producer.batches.producer_batch import NO_LIMIT
 SPARE: Final = 8
 """The safety factor on the capacity that an answer suggests: five requests are under way by default, and the line may
 have other traffic later."""
+
+CHANCE: Final = 0.05
+"""The part of the time to an answer by which it may differ from another's by chance."""
 
 LONGER: Final = 1.5
 """A request takes longer than the one before it, for its size, if it takes this many times as long."""
@@ -57,12 +61,14 @@ class LineLimit:
         self._unanswered: i64 = 0
         self._carried: i64 = 0
         """The largest request that was answered in half of the time; less with each time-out since."""
+        self._showed: i64 = 0
+        """The bytes that the answer which set ``grown`` had ahead of it: one with more knows better."""
         self._moved_at: float = -math.inf
         """When a request was answered or timed out last: the next has been the first unanswered one since."""
         self._served: float = 0.0
         """How long the last one that was answered had been the first."""
         self._least: i64 = NO_LIMIT
-        """The smallest request that was answered since the last time-out."""
+        """The fewest bytes that one answer had ahead of it since the last time-out, with its own request's."""
         self._least_took: float = 0.0
 
     def connected(self, greeting: float) -> None:
@@ -108,28 +114,29 @@ class LineLimit:
         self._unanswered -= size
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self.way = min(self.way, took)
-        carried = float(ahead) * (self._timeout - way) / SPARE / max(took - way, 0.001)
-        if size <= self._least:
-            self._least = size
+        # The way does not always take the same time, so less than it says little.
+        carried = float(ahead) * (self._timeout - way) / SPARE / max(took - way, way, 0.001)
+        if ahead <= self._least:
+            self._least = ahead
             self._least_took = took
         if took <= (self._timeout + way) / 2:
             self._carried = max(self._carried, size)
-        grown = max(carried, self._larger(size, took, self._beside))
-        slow = grown < float(size) or 2 * size >= self.grown  # otherwise it was only small
+        grown = max(carried, self._larger(size, ahead, took, self._beside))
+        slow = grown < float(size) or 2 * size >= self.grown or ahead >= self._showed  # otherwise it was only small
         if slow or grown > float(self.grown):
-            self.grown = i64(int(grown))
-        largest = max(carried, float(size), self._larger(size, took, 0.0))
+            self.grown, self._showed = i64(int(grown)), ahead
+        largest = max(carried, float(size), self._larger(size, ahead, took, 0.0))
         if largest >= self._largest:
             self.most = NO_LIMIT
         else:
             self.most = max(self.most, i64(int(largest)))
 
-    def _larger(self, size: i64, took: float, beside: float) -> float:
+    def _larger(self, size: i64, ahead: i64, took: float, beside: float) -> float:
         """The largest size, at most twice ``size``, at which this request and ``beside`` others of that size would be
         answered early; 0 if no larger one would."""
-        fixed, more = self.way, size
-        if size > self._least:
-            fixed, more = min(self._least_took, took), size - self._least
-        each = max((took - fixed) / float(more), 1e-12)
+        fixed, more = self.way, float(ahead)
+        if took * (1.0 + CHANCE) < self._least_took * more / float(self._least):  # less than in proportion
+            fixed, more = min(self._least_took, took), more - float(self._least)
+        each = max((took - fixed) / more, 1e-12)
         left = (self._timeout + fixed) / 2 - took - each * float(size) * beside
-        return float(size) + min(float(size), left / each) if left > 0.0 else 0.0
+        return float(size) + min(float(size), left / each / (beside + 1.0)) if left > 0.0 else 0.0

@@ -75,7 +75,9 @@ def test_a_slow_line_is_not_made_worse() -> None:
     assert grown.seconds < 1.05 * fixed.seconds
 
 
-def delivered(line: Conditions, partitions: int, seconds: float, **config: Any) -> tuple[float, float, float]:
+def delivered(
+    line: Conditions, partitions: int, seconds: float, *, seed: int = 0, **config: Any
+) -> tuple[float, float, float]:
     """What one caller, who sends as fast as records are taken, has delivered after so many seconds, in bytes; the
     number of retries; and the number of failures."""
 
@@ -97,7 +99,7 @@ def delivered(line: Conditions, partitions: int, seconds: float, **config: Any) 
         async with ScriptedCluster() as cluster:
             cluster.create_topic("t", partitions)
             producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config)
-            producer._clock, producer._random = SimulatedClock(loop, lambda: 0.0), Random(0)
+            producer._clock, producer._random = SimulatedClock(loop, lambda: 0.0), Random(seed)
             await producer.start()
             sending = asyncio.create_task(send())
             await asyncio.sleep(seconds)
@@ -107,8 +109,8 @@ def delivered(line: Conditions, partitions: int, seconds: float, **config: Any) 
             await producer.close(timeout=0)
         return done * 5000, metrics["record-retry-total"], metrics["record-error-total"]
 
-    network = Network(Random(0), line, NetworkFaults(), Trace())
-    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+    network = Network(Random(seed), line, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(seed), network)) as runner:
         return runner.run(run())
 
 
@@ -129,6 +131,19 @@ def test_no_request_over_a_slow_line_times_out(bandwidth: int, partitions: int) 
     done, retries, failures = delivered(line, partitions, 300.0, **config)
     assert (retries, failures) == (0, 0)
     assert done > 0.8 * 300 * bandwidth
+
+
+@pytest.mark.parametrize(
+    ("seed", "bandwidth", "latency"),
+    [(1064, 31_390, 0.001), (1073, 43_878, 0.001), (1108, 30_875, 0.018), (1125, 20_074, 0.005)],
+)
+def test_chance_lets_no_batch_grow_too_large(seed: int, bandwidth: int, latency: float) -> None:
+    """Requests time out where a small one, answered late behind others, is taken for what any request takes."""
+    line = Conditions(bandwidth=bandwidth, latency=latency, window=64 * 1024)
+    config = {"delivery_timeout_ms": 3_600_000, "max_block_ms": 3_600_000, "buffer_memory": 8 << 20}
+    done, retries, failures = delivered(line, 20, 300.0, seed=seed, **config)
+    assert (retries, failures) == (0, 0)
+    assert done > 0.95 * 300 * bandwidth
 
 
 @virtual

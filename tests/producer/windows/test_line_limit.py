@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from collections import deque
+from random import Random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aioproducer.producer.batches.producer_batch import NO_LIMIT
 from aioproducer.producer.windows.line_limit import LineLimit
@@ -110,10 +115,12 @@ def test_a_size_is_raised_only_as_far_as_half_the_time_allows() -> None:
     limit.timed_out(1000, 0.0, 30.0)
     limit.answered(500, 500, 12.0, 0.0)
     assert limit.most == 625
-    limit.answered(625, 625, 15.0, 0.0)  # 12 s were for what a request takes however small it is, at most
-    assert limit.most == 625 + 250
-    limit.answered(875, 875, 21.0, 0.0)
-    assert limit.most == 875
+    limit.answered(625, 625, 15.0, 0.0)  # in proportion to the size
+    assert limit.most == 625
+    limit.answered(625, 625, 14.0, 0.0)  # 12 s were for what a request takes however small it is, at most
+    assert limit.most == 625 + 437
+    limit.answered(1062, 1062, 21.0, 0.0)
+    assert limit.most == 1062
 
 
 @pytest.mark.parametrize(("size", "took"), [(500, 12.0), (400, 12.0), (1000, 20.0)])
@@ -176,13 +183,14 @@ def test_batches_grow_twofold_while_answers_are_early() -> None:
     for size in (200, 400, 800, 1600):
         limit.answered(size, size, 12.0, 0.0)
         assert limit.grown == 2 * size
-    limit.answered(3200, 3200, 13.55, 0.0)  # what is more took 1.55 s, and four as large beside it would take 6.4 s
-    assert limit.grown == 3200 + int((21 - 13.55 - 6.4) / 0.0005)
+    limit.answered(3200, 3200, 13.55, 0.0)
+    each = 1.55 / 3100  # what is more took 1.55 s
+    assert limit.grown == 3200 + int((21 - 13.55 - 4 * 3200 * each) / 5 / each)
     limit.answered(4750, 4750, 21.1, 0.0)
     assert limit.grown == 844
 
 
-@pytest.mark.parametrize(("beside", "grown"), [(0, 180_000), (1, 135_000), (4, 56_250)])
+@pytest.mark.parametrize(("beside", "grown"), [(0, 180_000), (1, 112_500), (4, 56_250)])
 def test_batches_grow_less_the_more_of_them_may_be_under_way(beside: int, grown: int) -> None:
     limit = LineLimit(timeout=30.0, pause=1.0, largest=1_000_000, beside=beside)
     limit.answered(90_000, 90_000, 6.0, 0.0)
@@ -195,7 +203,7 @@ def test_what_the_way_takes_says_nothing_of_the_line() -> None:
     limit.connected(12.0)
     limit.timed_out(1000, 0.0, 30.0)
     limit.answered(400, 400, 12.5, 0.0)
-    assert limit.most == 400 * 18 / 8 / 0.5
+    assert limit.most == 2 * 400
     limit.connected(100.0)
     limit.answered(500, 500, 5.0, 0.0)  # nor is the first answer the way if another takes less
     limit.answered(1_000_000, 1_000_000, 30.0, 0.0)
@@ -228,3 +236,47 @@ def test_an_answer_tells_of_all_bytes_that_were_on_their_way() -> None:
         limit.answered(16_000, one, 0.5 * (number + 1), 0.0)
         assert limit.grown == 120_000
     assert limit.sent(100) == 100
+
+
+def test_answers_that_differ_by_chance_say_nothing_of_the_size() -> None:
+    """Nearly as many bytes took nearly as long, so what is more seems to take no time."""
+    limit = line()
+    limit.answered(186_000, 744_000, 14.8, 0.0)
+    limit.answered(186_001, 744_001, 14.8, 0.0)
+    assert limit.grown == 744_001 * 30 / 8 // 14.8
+
+
+def test_the_way_does_not_always_take_the_same_time() -> None:
+    limit = line()
+    limit.connected(0.15)
+    limit.answered(5000, 5000, 0.14, 0.0)  # 0.1 s of it for 5,000 bytes, at 50 kB/s
+    assert limit.grown == 5000 * (30 - 0.14) / 8 // 0.14
+
+
+def test_an_answer_behind_many_bytes_says_nothing_of_the_fixed_time() -> None:
+    """A small request that waited for 736,000 B took longer than a larger one with less ahead of it."""
+    limit = line()
+    limit.answered(5000, 741_000, 14.8, 0.0)
+    limit.answered(150_000, 500_000, 10.0, 0.0)
+    assert limit.grown == 500_000 * 30 / 8 / 10
+
+
+@given(st.randoms(use_true_random=True))
+def test_five_requests_at_a_time_are_answered_in_time_however_slow_the_line(random: Random) -> None:
+    """Most are as large as the limit allows, some are small, and the way takes from half to one and a half of its
+    time."""
+    bandwidth, way, few = 10 ** random.uniform(4, 6), 10 ** random.uniform(-3, -0.7), random.random() ** 2
+    limit = line()
+    limit.connected(way * random.uniform(0.5, 1.5))
+    now, free_at = 0.0, 0.0
+    unanswered: deque[tuple[float, float, int, int]] = deque()
+    for _ in range(400):
+        if len(unanswered) == 5:
+            answered_at, sent_at, size, ahead = unanswered.popleft()
+            now = max(now, answered_at)
+            assert now - sent_at <= 30.0
+            limit.answered(size, ahead, now - sent_at, now)
+        part = random.uniform(0.0, 0.1) if random.random() < few else random.uniform(0.98, 1.0)
+        size = 100 + int(part * max(16_284, min(int(limit.grown), 999_900)))
+        free_at = max(free_at, now) + size / bandwidth
+        unanswered.append((free_at + way * random.uniform(0.5, 1.5), now, size, limit.sent(size)))
