@@ -13,7 +13,7 @@ from benchmarks.comparison.broker import Broker, BrokerOf
 from benchmarks.comparison.case import Case, Done
 from benchmarks.comparison.figures import FIGURES
 from benchmarks.comparison.worker import WorkerFailed, measure
-from benchmarks.harness.page_cache import write_page_cache
+from benchmarks.harness.page_cache import ready_page_cache
 from benchmarks.harness.topics import Topics, fresh_topics
 from benchmarks.works.payload import write_payload
 from benchmarks.works.run import Description, Measurement, Run
@@ -26,6 +26,8 @@ WARM_UP_CLIENTS = 6
 
 In the first millions of records a broker spends more CPU on its JIT compiler than on them.
 """
+CLIENT_MEMORY = 256 << 20
+"""More than any client takes, in bytes: memory is made ready for it, too."""
 RUN_TIMEOUT = 180.0
 """Seconds after which a run is given up."""
 MANY = 100
@@ -119,7 +121,7 @@ class Runner:
                 partitions=work.partitions,
                 round_trip_ms=work.round_trip_ms,
             )
-            await write_page_cache()
+            await ready_page_cache((run.records + run.warm_up) * work.record_size + CLIENT_MEMORY)
             before, cpu_before = 0 if shared is None else await shared.records(), broker.cpu()
             try:
                 measurement = await _measure(run, work, broker)

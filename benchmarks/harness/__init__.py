@@ -12,7 +12,7 @@ usage.py              CPU time and memory of processes
 machine_cpu.py        how busy the machine was with other things
 heartbeat.py          for how long the event loop stood still
 processes.py          parts of the benchmarks in processes of their own
-page_cache.py         what earlier runs have left for the disk
+page_cache.py         the same state of it for every run
 topics.py             topics for one run, and how many records are in them
 discarding_broker.py  a broker that keeps nothing
 metered_line.py       a line that delays every byte, and counts requests

@@ -33,13 +33,13 @@ class Stage:
         self.runs: list[Run] = []
         self.made: list[tuple[int, int]] = []
         self.fails_for = 0
-        self.written = 0
+        self.made_ready = 0
         """How often the page cache was."""
         self._answers = answers
         self._found = found
         monkeypatch.setattr(runner_module, "fresh_topics", self.fresh_topics)
         monkeypatch.setattr(runner_module, "measure", self.measure)
-        monkeypatch.setattr(runner_module, "write_page_cache", self.write_page_cache)
+        monkeypatch.setattr(runner_module, "ready_page_cache", self.ready_page_cache)
 
     @contextlib.asynccontextmanager
     async def fresh_topics(
@@ -56,11 +56,12 @@ class Stage:
         self.made.append((partitions, topics))
         yield SimpleNamespace(name=f"topic-{before}", records=records)
 
-    async def write_page_cache(self) -> None:
-        self.written += 1
+    async def ready_page_cache(self, size: int) -> None:
+        assert size > 256 << 20
+        self.made_ready += 1
 
     async def measure(self, run: Run, *, timeout: float) -> Measurement:
-        assert self.written == len(self.runs) + 1, "before each run"
+        assert self.made_ready == len(self.runs) + 1, "before each run"
         self.runs.append(run)
         answer = self._answers[run.client]
         if isinstance(answer, WorkerFailed):
