@@ -24,6 +24,7 @@ from benchmarks.harness import command
 from benchmarks.harness.arguments import numbers, positive
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
+from benchmarks.harness.page_cache import ready_page_cache
 from benchmarks.harness.statistics import Spread
 from benchmarks.harness.usage import cpu_seconds_of
 from benchmarks.pipelining.far_broker import TOPIC, far_broker
@@ -33,6 +34,9 @@ TASKS = (1, 10, 100, 1000)
 ROUND_TRIPS_MS = (0, 1, 20, 150)
 PACE = 200_000
 """Records a second that arrive at a fixed rate; only where there is no line."""
+
+MOST_STREAMED, MOST_AWAITED = 600_000_000, 150_000_000
+"""Bytes a second that are certainly not exceeded."""
 
 SAMPLED = 20
 """One in this many records is timed."""
@@ -63,6 +67,10 @@ class Work:
     @property
     def warm_up(self) -> float:
         return 0.3 + 5 * self.round_trip_ms / 1000
+
+    def most_bytes(self, seconds: float) -> int:
+        """That are sent in a run of so long."""
+        return int((seconds + self.warm_up) * (MOST_STREAMED if self.arrivals == STREAM else MOST_AWAITED))
 
 
 @dataclass(frozen=True)
@@ -226,6 +234,7 @@ async def linger(options: argparse.Namespace, say: Callable[[str], object]) -> R
                 for round_ in range(rounds + 1):
                     # In turn from either end: what comes first finds another broker than what comes last.
                     for setting in SETTINGS if round_ % 2 else reversed(SETTINGS):
+                        await ready_page_cache(work.most_bytes(options.seconds))
                         run = await measure(work, setting, round_, options.seconds, bootstrap_servers, broker_cpu)
                         say(f"{run}")
                         if round_:  # the first is to warm everything up
