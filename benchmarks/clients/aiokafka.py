@@ -50,12 +50,8 @@ class Aiokafka(PythonClient):
         send, headers = self._producer.send, self.payload.headers
         failures: Counter[str] = Counter()
         chunks: Chunks[asyncio.Future[object]] = Chunks(self.run)
-        given = self.payload.records(records)
-        for start in range(0, records, CHUNK):
-            chunk = []
-            for _ in range(min(CHUNK, records - start)):
-                topic, key, value = next(given)
-                chunk.append(await send(topic, value, key=key, headers=headers))
+        for given in self.payload.chunks(records, CHUNK):
+            chunk = [await send(topic, value, key=key, headers=headers) for topic, key, value in given]
             for due in chunks.due_after(chunk):
                 await _check(due, failures)
         await self._producer.flush()

@@ -48,12 +48,8 @@ class Aioproducer(PythonClient):
         enqueue, headers = self.producer.enqueue, self.payload.headers
         failures: Counter[str] = Counter()
         chunks: Chunks[Delivery] = Chunks(self.run)
-        given = self.payload.records(records)
-        for start in range(0, records, CHUNK):
-            chunk = []
-            for _ in range(min(CHUNK, records - start)):
-                topic, key, value = next(given)
-                chunk.append(await enqueue(topic, value, key=key, headers=headers))
+        for given in self.payload.chunks(records, CHUNK):
+            chunk = [await enqueue(topic, value, key=key, headers=headers) for topic, key, value in given]
             for due in chunks.due_after(chunk):
                 await _check(due, failures)
         await self.producer.flush()

@@ -44,12 +44,8 @@ class ConfluentKafkaAio(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         failures: Counter[str] = Counter()
         chunks: Chunks[asyncio.Future[Any]] = Chunks(self.run)
-        given = self.payload.records(records)
-        for start in range(0, records, CHUNK):
-            chunk = []
-            for _ in range(min(CHUNK, records - start)):
-                topic, key, value = next(given)
-                chunk.append(await self._producer.produce(topic, value, key))
+        for given in self.payload.chunks(records, CHUNK):
+            chunk = [await self._producer.produce(topic, value, key) for topic, key, value in given]
             for due in chunks.due_after(chunk):
                 await _check(due, failures)
         await self._producer.flush()

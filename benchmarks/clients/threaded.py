@@ -26,12 +26,8 @@ class ThreadedClient(PythonClient):
         send, headers = self._producer.send, self.payload.headers or self.no_headers
         failures: Counter[str] = Counter()
         chunks: Chunks[Any] = Chunks(self.run)
-        given = self.payload.records(records)
-        for start in range(0, records, CHUNK):
-            chunk = []
-            for _ in range(min(CHUNK, records - start)):
-                topic, key, value = next(given)
-                chunk.append(send(topic, value, key=key, headers=headers))
+        for given in self.payload.chunks(records, CHUNK):
+            chunk = [send(topic, value, key=key, headers=headers) for topic, key, value in given]
             for due in chunks.due_after(chunk):
                 self._check(due, failures)
         self._producer.flush()

@@ -41,6 +41,12 @@ class Payload:
         values = self.values
         return zip(self._places(), keys, itertools.islice(itertools.cycle(values), count), strict=False)
 
+    def chunks(self, count: int, size: int) -> Iterator[Iterator[tuple[str, bytes | None, bytes]]]:
+        """The same, ``size`` at a time; each chunk is to be taken before the next."""
+        given = self.records(count)
+        for _ in range(0, count, size):
+            yield itertools.islice(given, size)
+
     def _places(self) -> Iterator[str]:
         if len(self._topics) == 1:
             return itertools.repeat(self._topics[0])

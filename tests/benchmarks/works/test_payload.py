@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.works.payload import FLIGHTS, HEADERS, TURN, Payload, write_payload
 
 
@@ -29,3 +31,13 @@ def test_topics_take_turns(tmp_path: Path) -> None:
     write_payload(tmp_path / "values", 1)
     topics = [topic for topic, _, _ in Payload(tmp_path / "values", ["a", "b"], keyed=False).records(3 * TURN)]
     assert topics == ["a"] * TURN + ["b"] * TURN + ["a"] * TURN
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(0, []), (3, [3]), (4, [4]), (9, [4, 4, 1])])
+def test_chunks_are_all_records_in_order(tmp_path: Path, count: int, sizes: list[int]) -> None:
+    path = tmp_path / "payload"
+    path.write_bytes(b"a\nb\nc")
+    payload = Payload(path, ["t"], keyed=True)
+    chunks = [list(chunk) for chunk in payload.chunks(count, 4)]
+    assert [len(chunk) for chunk in chunks] == sizes
+    assert [record for chunk in chunks for record in chunk] == list(payload.records(count))
