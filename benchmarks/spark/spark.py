@@ -27,6 +27,7 @@ from benchmarks.harness.arguments import positive
 from benchmarks.harness.command import Verdict
 from benchmarks.harness.environment import Environment
 from benchmarks.harness.machine_cpu import MachineCpu
+from benchmarks.harness.page_cache import ready_page_cache
 from benchmarks.spark.spark_process import AT_LEAST_ONCE, CORES, EMPTY, EXACTLY_ONCE, OWN, SINKS, TUNED
 
 PARTITIONS = 6
@@ -195,6 +196,7 @@ async def spark(options: argparse.Namespace, progress: Callable[[str], object]) 
         for round_ in range(options.rounds):
             for shape, sinks in work:
                 for sink in _in_turn(sinks, round_):
+                    await ready_page_cache(shape.rows * shape.size)
                     written.append(await session.write(sink, shape))
                     progress(f"{sink}, {shape}: {written[-1].seconds:.2f} s")
         environment = dataclasses.replace(environment, others=cpu.others())
