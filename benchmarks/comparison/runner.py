@@ -1,4 +1,7 @@
-"""Runs the cases: in every round each client once, one after the other, each in a process of its own."""
+"""Runs the cases: in every round each client once, one after the other, each in a process of its own.
+
+Each round has another order, the same in every comparison: who comes first, or after whom, finds another broker.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import dataclasses
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
+from random import Random
 
 from aioproducer.errors import KafkaError
 from benchmarks.comparison.broker import Broker, BrokerOf
@@ -68,7 +72,9 @@ class Runner:
                 case.skipped.append(f"there is no pace: {PACED_BY} was not done by {PACE_MAKER}")
                 continue
             turns = [(client, 0) for client in able[:WARM_UP_CLIENTS] if number == 0 or _many(case.work)]
-            turns += [(client, round_number) for round_number in range(1, rounds + 1) for client in able]
+            for round_number in range(1, rounds + 1):
+                order = Random(f"{case.work.name} {round_number}").sample(able, len(able))
+                turns += [(client, round_number) for client in order]
             with _payload(case.work) as payload:
                 try:
                     async with self._topics_of(case.work, self._broker_of(able[0].name)) as topics:

@@ -83,12 +83,14 @@ async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[tuple[Case, Done]] = []
     await a_runner(lambda case, done: reported.append((case, done))).run([stream, tasks], CLIENTS_THERE[:2], 2)
     turns = [(run.work, run.client) for run in stage.runs]
+    both = {("stream-100", "ours"), ("stream-100", "theirs")}
     # A round for the brokers to warm up; then both in turn; and who cannot do a work has no turn.
-    assert turns == [("stream-100", "ours"), ("stream-100", "theirs")] * 3 + [("tasks-100", "ours")] * 2
-    assert [(done.client, done.round) for done in stream.done] == [
+    assert [set(turns[start : start + 2]) for start in (0, 2, 4)] == [both] * 3
+    assert turns[6:] == [("tasks-100", "ours")] * 2
+    assert sorted((done.client, done.round) for done in stream.done) == [
         ("ours", 1),
-        ("theirs", 1),
         ("ours", 2),
+        ("theirs", 1),
         ("theirs", 2),
     ]
     assert [done.round for _, done in reported] == [0, 0, 1, 1, 2, 2, 1, 2]
@@ -96,6 +98,23 @@ async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {run.client: (run.records, run.warm_up) for run in stage.runs} == {"ours": (1000, 100), "theirs": (250, 25)}
     assert {run.tasks for run in stage.runs if run.work == "tasks-100"} == {1000}
     assert not any(done.problem for _, done in reported)
+
+
+async def test_each_round_has_another_order_and_each_comparison_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"client {number}" for number in range(6)]
+    stage = Stage(monkeypatch, dict.fromkeys(names, Measurement(1000, 1, 1, 1)), found=dict.fromkeys(names, 1100))
+    clients = [Description(name, "1.0", ["stream-100"]) for name in names]
+    orders = []
+    for _ in range(2):
+        case = Case(WORKS["stream-100"])
+        await a_runner().run([case], clients, 3)
+        orders.append([done.client for done in case.done])
+        assert [done.round for done in case.done] == [1] * 6 + [2] * 6 + [3] * 6
+    assert orders[0] == orders[1]
+    rounds = [orders[0][start : start + 6] for start in (0, 6, 12)]
+    assert all(sorted(one) == names for one in rounds)
+    assert len({tuple(one) for one in rounds}) == 3
+    assert len(stage.runs) == 2 * 4 * 6
 
 
 async def test_the_brokers_cpu_time_is_shared_out_among_all_records(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,4 +216,4 @@ async def test_a_worker_that_fails_does_not_end_the_others(monkeypatch: pytest.M
     Stage(monkeypatch, answers, found={"ours": 0, "theirs": 275})
     case = a_case()
     await a_runner().run([case], CLIENTS_THERE[:2], 1)
-    assert [(done.client, done.problem) for done in case.done] == [("ours", "it broke"), ("theirs", "")]
+    assert {done.client: done.problem for done in case.done} == {"ours": "it broke", "theirs": ""}
