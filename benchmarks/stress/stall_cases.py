@@ -173,6 +173,17 @@ async def hurry(loop: MeasuredLoop, size: int) -> Held:
     return await _lingering(loop, size, one_more)
 
 
+async def open_batches(loop: MeasuredLoop, size: int) -> Held:
+    """Small records for lingering batches in many partitions, which need no memory for them."""
+
+    async def five_more(producer: KafkaProducer) -> None:
+        for _ in range(5):
+            for partition in range(size):
+                _ = await producer.enqueue("t", b"v", partition=partition)
+
+    return await _lingering(loop, size, five_more)
+
+
 @contextlib.asynccontextmanager
 async def _patient_producer(size: int, **config: Any) -> AsyncIterator[KafkaProducer]:
     """A producer with memory for a lingering batch in each partition of the topic, and for a large record."""
@@ -579,6 +590,9 @@ CASES = (
     Case("forgotten", "records without room whose deliveries are not awaited", 20_000, forgotten),
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
     Case("flush", "partitions with a lingering batch each, flushed", 10_000, flush),
+    Case(
+        "open-batches", "partitions with a lingering batch each, and five more records for each", 10_000, open_batches
+    ),
     Case("hurry", "partitions with a lingering batch each, and a record that waits for memory", 10_000, hurry),
     Case("close", "partitions with a lingering batch each, closed by `close(0)`", 10_000, close),
     Case("close-parked", "tasks that await `send` without metadata, ended by `close(0)`", 20_000, close_parked),

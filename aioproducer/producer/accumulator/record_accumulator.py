@@ -36,6 +36,9 @@ from aioproducer.records.record_writer import record_size_upper_bound, varint_si
 if TYPE_CHECKING:
     from uuid import UUID
 
+ASK_EVERY: Final = 1 << 14
+"""Bytes of records, some 200 of them at most, after which it is asked whether the loop must have a turn."""
+
 _MAX_INT32: Final = 2**31 - 1
 _MAX_INT64: Final = 2**63 - 1
 
@@ -145,9 +148,9 @@ class RecordAccumulator:
     ``on_open(queue, batch)`` is called for each new batch, ``on_ready(queue)`` when the open one is ready,
     ``on_full(queue)`` for each one closed before it is drained, ``on_join(parts, whole)`` when one batch has replaced
     several, and ``on_awaited(queue)`` when a task awaits a record of an open batch whose result is ``watched``.
-    ``turn_is_due()`` returns whether ``enqueue`` must give the loop a turn; it is called once for every ``batch_size``
-    bytes of memory that are charged. A batch of ``thread_bytes`` that is the next to leave is closed once it is ready,
-    to be compressed meanwhile.
+    ``turn_is_due()`` returns whether ``enqueue`` must give the loop a turn; it is called once for every ASK_EVERY bytes
+    of records and of memory for new batches. A batch of ``thread_bytes`` that is the next to leave is closed once it is
+    ready, to be compressed meanwhile.
     """
 
     def __init__(
@@ -189,8 +192,8 @@ class RecordAccumulator:
         self._turn_is_due = turn_is_due
         self._line_takes = line_takes
         self._is_enough = is_enough
-        self._until_turn: i64 = batch_size
-        """Bytes that may be charged before ``turn_is_due`` is called again."""
+        self._until_turn: i64 = ASK_EVERY
+        """Bytes, of records and of memory for new batches, until ``turn_is_due`` is called again."""
         self.limits = BatchLimits()
         self.ratios = ratios
         """The compression ratio of each topic; None without compression."""
@@ -348,6 +351,9 @@ class RecordAccumulator:
             partitioner.produced_more(size - BATCH_OVERHEAD, self.batch_size)
         if size > batch.largest:
             batch.largest = size
+        self._until_turn -= size
+        if self._until_turn <= 0:
+            self._ask_for_turn()
         return batch
 
     def close_batch(self, queue: PartitionQueue) -> None:
@@ -462,14 +468,11 @@ class RecordAccumulator:
             if not queue.due:
                 self._on_ready(queue)
             return False
-        self._until_turn -= batch.allocated - charged
-        if self._until_turn <= 0:
-            self._ask_for_turn()
         return True
 
     def _ask_for_turn(self) -> None:
-        """So much memory was charged that ``enqueue`` may have to give the loop a turn."""
-        self._until_turn = self.batch_size
+        """So much was appended that ``enqueue`` may have to give the loop a turn."""
+        self._until_turn = ASK_EVERY
         if self._turn_is_due():
             self.must_yield = True
 
@@ -485,9 +488,7 @@ class RecordAccumulator:
             allocated = pool.total  # a record that needs all the memory may have it
         if not pool.allocate(allocated):
             return None
-        self._until_turn -= allocated
-        if self._until_turn <= 0:
-            self._ask_for_turn()
+        self._until_turn -= allocated  # opening one takes as long as several records
         result = ProduceResult(self.audience, queue.topic, queue.partition)
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
