@@ -88,10 +88,12 @@ class InFlightBatches(InFlightRequest):
         """The bytes of batches that are unanswered on its connection when it is sent, its own too."""
         self.departed: float = exchange.fine_time()
         """When it was sent, by the finest clock."""
+        self.requests: i64 = 0
+        """The requests with batches that are unanswered then, itself too."""
         self.work: i64 = 0
-        """The batches that are unanswered on its connection when it is sent, its own too."""
+        """The batches that are unanswered then, its own too."""
         self.place: i64 = 0
-        """The requests that are unanswered on its connection when it is sent, itself too."""
+        """The requests of any kind that are unanswered then, itself too."""
         self.answer: ProduceAnswer | None = None
         self.answers: list[PartitionAnswer | None] = []
         """Those of its batches, once they are being handled."""
@@ -246,6 +248,7 @@ class ProduceExchange:
         self._metrics.request_sent(records, now)
         if self._acks != 0:
             request.work = request.line.window.sent(len(request.drained), size, now)
+            request.requests = request.line.window.unanswered
             request.place = request.link.in_flight()
             request.ahead = request.line.limit.sent(request.size)
         if self._pipeline is not None:
@@ -313,7 +316,7 @@ class ProduceExchange:
             self._transactions.answered(now)
         line = request.line
         line.frames.answered(request.size)
-        line.limit.answered(request.size, request.ahead, took, now)
+        line.limit.answered(request.size, request.ahead, request.requests, took, now)
         line.timely.answered(took, request.place)
         connection = link.connection
         if connection is not None:

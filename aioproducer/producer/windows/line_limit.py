@@ -4,8 +4,9 @@ A request that cannot cross the line within request.timeout.ms is never answered
 batches, and those on the wire behind it, are sent again. So a node whose request timed out gets requests of at most
 half its size. A larger batch goes alone, after all smaller ones. Early answers raise the limit again, and each at least
 twofold while twice as much would not take longer than half of the time that is left for the size. Any request,
-however small, takes a fixed time. The answer with the fewest bytes ahead of it so far, or the connection's first
-answer, shows it: unless what others take grows with their bytes in proportion, give or take CHANCE.
+however small, takes a fixed time on its way, which the connection's first answer shows, and one of the broker. The
+answer with the fewest bytes for each request ahead of it so far shows that: unless what others take grows with their
+bytes in proportion, give or take CHANCE.
 
 A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
 for those ahead of it (``timely_window``). If requests as large were answered early before, the broker was away, and its
@@ -67,9 +68,10 @@ class LineLimit:
         """When a request was answered or timed out last: the next has been the first unanswered one since."""
         self._served: float = 0.0
         """How long the last one that was answered had been the first."""
-        self._least: i64 = NO_LIMIT
-        """The fewest bytes that one answer had ahead of it since the last time-out, with its own request's."""
+        self._least: float = math.inf
+        """The fewest bytes for each request that an answer had ahead of it since the last time-out, with its own."""
         self._least_took: float = 0.0
+        """The time that each of them took, without the way."""
 
     def connected(self, greeting: float) -> None:
         """There is a connection, whose first answer took ``greeting`` seconds."""
@@ -106,37 +108,38 @@ class LineLimit:
         self.most = min(self.most, i64(size // 2))
         self.grown = min(self.grown, i64(size // 2))
         self.large_at = now + self._pause
-        self._least = NO_LIMIT
+        self._least = math.inf
 
-    def answered(self, size: i64, ahead: i64, took: float, now: float) -> None:
-        """A request of ``size`` bytes was answered ``took`` seconds after it was sent; ``ahead`` is what :meth:`sent`
-        returned: in that time the line has carried as much."""
+    def answered(self, size: i64, ahead: i64, requests: i64, took: float, now: float) -> None:
+        """A request of ``size`` bytes was answered ``took`` seconds after it was sent. ``ahead`` is what :meth:`sent`
+        returned, of ``requests`` requests with this one: in that time the line has carried as much."""
         self._unanswered -= size
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self.way = min(self.way, took)
         # The way does not always take the same time, so less than it says little.
         carried = float(ahead) * (self._timeout - way) / SPARE / max(took - way, way, 0.001)
-        if ahead <= self._least:
-            self._least = ahead
-            self._least_took = took
+        if float(ahead) <= self._least * float(requests):
+            self._least = float(ahead) / float(requests)
+            self._least_took = (took - way) / float(requests)
         if took <= (self._timeout + way) / 2:
             self._carried = max(self._carried, size)
-        grown = max(carried, self._larger(size, ahead, took, self._beside))
+        grown = max(carried, self._larger(size, ahead, requests, took, self._beside))
         slow = grown < float(size) or 2 * size >= self.grown or ahead >= self._showed  # otherwise it was only small
         if slow or grown > float(self.grown):
             self.grown, self._showed = i64(int(grown)), ahead
-        largest = max(carried, float(size), self._larger(size, ahead, took, 0.0))
+        largest = max(carried, float(size), self._larger(size, ahead, requests, took, 0.0))
         if largest >= self._largest:
             self.most = NO_LIMIT
         else:
             self.most = max(self.most, i64(int(largest)))
 
-    def _larger(self, size: i64, ahead: i64, took: float, beside: float) -> float:
+    def _larger(self, size: i64, ahead: i64, requests: i64, took: float, beside: float) -> float:
         """The largest size, at most twice ``size``, at which this request and ``beside`` others of that size would be
         answered early; 0 if no larger one would."""
         fixed, more = self.way, float(ahead)
-        if took * (1.0 + CHANCE) < self._least_took * more / float(self._least):  # less than in proportion
-            fixed, more = min(self._least_took, took), more - float(self._least)
+        if (took - fixed) * (1.0 + CHANCE) < self._least_took * more / self._least:  # less than in proportion
+            fixed = min(fixed + float(requests) * self._least_took, took)
+            more -= float(requests) * self._least
         each = max((took - fixed) / more, 1e-12)
         left = (self._timeout + fixed) / 2 - took - each * float(size) * beside
         return float(size) + min(float(size), left / each / (beside + 1.0)) if left > 0.0 else 0.0

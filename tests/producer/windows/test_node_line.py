@@ -23,7 +23,7 @@ def test_what_is_known_of_one_node_says_nothing_of_another() -> None:
 def test_two_requests_have_room_where_none_is_unanswered() -> None:
     line = NodeLines(producer_config({"bootstrap.servers": "b:1"})).of(1)
     assert not line.has_room_for_two(), "nothing was answered yet"
-    line.limit.answered(1000, 1000, 0.001, 0.0)
+    line.limit.answered(1000, 1000, 1, 0.001, 0.0)
     assert line.has_room_for_two()
     work = line.window.sent(1, 1000, 0.0)
     assert not line.has_room_for_two()
@@ -38,7 +38,7 @@ def test_their_limits_are_those_of_the_configs() -> None:
     limit = NodeLines(producer_config({**config, "max.request.size": 1000})).of(1).limit
     limit.timed_out(1000, 0.0, 30.0)
     assert limit.large_at == 30.5
-    limit.answered(100, 100, 1.0, 0.0)
+    limit.answered(100, 100, 1, 1.0, 0.0)
     assert limit.grown == 100
-    limit.answered(1000, 1000, 1.0, 0.0)
+    limit.answered(1000, 1000, 1, 1.0, 0.0)
     assert limit.most == NO_LIMIT, "the line has carried the largest request"
