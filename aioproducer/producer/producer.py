@@ -152,9 +152,9 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
         ``not_sent``, or ``unknown`` if they were under way. ``None`` waits until everything has ended, at most
         delivery.timeout.ms, or as long as units may take (``docs/units.md``); 0 stops at once. Closing twice is
         harmless: all callers wait for the same end, and the first caller that times out or is cancelled ends
-        the wait for all. If it is called within an interceptor, serializer, partitioner or delivery callback,
-        and awaited by a task, it stops at once, whatever the ``timeout``. In an anyio scope that is already
-        cancelled, it still delivers, as in a cancelled asyncio task.
+        the wait for all. A call from an interceptor, serializer, partitioner or delivery callback, which a task
+        then awaits, stops at once and ignores the ``timeout``. In an anyio scope that is already cancelled,
+        ``close`` still delivers, as in a cancelled asyncio task.
         """
         return self._close_within(0 if self._hooks.depth else timeout)
 
