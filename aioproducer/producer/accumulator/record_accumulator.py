@@ -461,8 +461,7 @@ class RecordAccumulator:
 
     def _charge(self, queue: PartitionQueue, batch: ProducerBatch, cost: i64) -> bool:
         """Charges a batch for its next record; False if there is no memory, and then the batch is ready."""
-        charged = batch.allocated
-        if charged >= cost:
+        if batch.allocated >= cost:
             return True
         if not batch.pay(self.pool, cost):
             if not queue.due:
