@@ -33,6 +33,10 @@ OPEN_RECORD_COST: Final = 32
 AHEAD: Final = 4
 """An open batch is charged at most one part in this many more than it takes, or ``batch.initial.size``."""
 
+MOST_UNANSWERED: Final = 2
+"""Attempts without an answer before a batch that has not grown counts as too large for its line: there is one while a
+broker is away."""
+
 NO_LIMIT: Final = 2**63 - 1
 """More bytes than any batch or request can have."""
 
@@ -87,7 +91,9 @@ class ProducerBatch:
         "set_aside",
         "sizes",
         "too_large",
+        "too_slow",
         "trial",
+        "unanswered",
         "written",
     )
 
@@ -156,6 +162,10 @@ class ProducerBatch:
         """A log inquiry about it is under way."""
         self.too_large = False
         """Connections have ended on it, again and again; it is split unless the log has it."""
+        self.too_slow = False
+        """Its line does not carry it in time; likewise."""
+        self.unanswered: i64 = 0
+        """Attempts without an answer since it was last asked about."""
         self.set_aside = False
         """It was refused as out of order, and only a batch behind it can show whether it is in the log."""
         self.reshaped = False

@@ -1,4 +1,4 @@
-"""Splits a batch that a broker refuses as too large (``ProducerBatch.split``), or would, or for some of its records.
+"""Splits a batch that is too large for its broker (``ProducerBatch.split``) or its line, or for some of its records.
 
 The parts keep the order and exactly the batch's sequence numbers: the broker sees what it would have seen of the whole.
 If an earlier attempt may have appended the whole, the parts record that. Rules only: no asyncio, no clock.

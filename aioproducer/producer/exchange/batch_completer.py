@@ -18,7 +18,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.producer_batch import MOST_UNANSWERED, NO_LIMIT, ProducerBatch
 from aioproducer.producer.batches.split import Cut, cuts, target_size
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.ledger import Ledger, in_words
@@ -54,6 +54,10 @@ _REFUSED: Final = (
 _CUT_OFF: Final = (
     "ended its connection several times without an answer; it is sent again in parts, as others will be: "
     "raise the broker's socket.request.max.bytes"
+)
+_SLOW: Final = (
+    "is too large for the line to its leader, which does not carry it within request.timeout.ms; it is sent again in "
+    "parts, as others will be: raise that"
 )
 
 
@@ -165,6 +169,7 @@ class BatchCompleter:
         if code in MAYBE_APPENDED or code in APPENDED:
             batch.maybe_appended = True  # first of all: if a bug ends it now, its outcome must not be NOT_SENT
         if code == ErrorCode.NETWORK_EXCEPTION:
+            batch.unanswered += 1
             batch.arrives_until = now + self._arrival
             if queue.sequences is not None:
                 queue.sequences.unanswered()
@@ -242,11 +247,9 @@ class BatchCompleter:
             if action is Action.ASK:
                 batch.asked_about = True
                 self._ask(queue, batch)
-            elif action is Action.SHRINK and stamped is None:
-                self._shrink(queue, batch, now)
             elif action is Action.SHRINK:
-                batch.asked_about = batch.too_large = True
-                self._ask(queue, batch)
+                batch.too_large = True
+                self._shrink_unless_in_log(queue, batch, now)
             return
         self._again(queue, now, now)
 
@@ -282,16 +285,19 @@ class BatchCompleter:
         sequences = queue.sequences
         if batch.result.done() or sequences is None:
             return
-        too_large = batch.too_large
-        batch.asked_about = batch.too_large = False
+        too_slow = batch.too_slow
+        too_large = batch.too_large or too_slow
+        batch.asked_about = batch.too_large = batch.too_slow = False
+        batch.unanswered = 0
         if in_log and batch.has_sequence() and sequences.may_be_left_out(batch):
             in_log = None
+        most_whole = MOST_UNANSWERED if in_log and too_slow else MOST_WHOLE
         if not batch.has_sequence() or batch.log != sequences.log:
             pass  # there is another log now: the batch is sent to that one
-        elif too_large and in_log is not False and batch.attempts < MOST_WHOLE:
+        elif too_large and in_log is not False and batch.attempts < most_whole:
             pass  # it is sent again as it is: if the log has it, the answer has its offset
         elif too_large and not in_log:
-            self._shrink(queue, batch, now)
+            self._shrink(queue, batch, now, slow=too_slow)
         elif not in_log and sequences.may_still_arrive(batch, now):
             self._wait(queue, batch, sequences, now)
         elif in_log is None and sequences.set_aside(batch):
@@ -342,14 +348,27 @@ class BatchCompleter:
         queue.insert_retry(batch)
         self._cut(queue, batch, target, parts)
 
-    def _shrink(self, queue: PartitionQueue, batch: ProducerBatch, now: float) -> None:
-        """Splits a batch in line on which connections have ended."""
-        self._log_split(queue, batch, _CUT_OFF)
-        self._cut(queue, batch, target_size(batch, self._sealer.limit_after(batch, now)), [])
-
     def cut_to_fit(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Splits the head of a line, which a broker would refuse (``RecordAccumulator.must_be_cut``)."""
-        self._cut(queue, batch, target_size(batch, self._accumulator.fitting(batch)), [])
+        """Splits the head of a line, which is too large (``RecordAccumulator.must_be_cut``)."""
+        if batch.unanswered > 0:
+            batch.too_slow = True
+            self._shrink_unless_in_log(queue, batch, self._accumulator.loop.time())
+        else:
+            self._cut(queue, batch, target_size(batch, self._accumulator.fitting(queue, batch)), [])
+
+    def _shrink_unless_in_log(self, queue: PartitionQueue, batch: ProducerBatch, now: float) -> None:
+        """Splits a batch in line that is ``too_large`` or ``too_slow``, once its leader has said that its log does not
+        have it; at once if no leader can tell."""
+        if batch.has_sequence():
+            batch.asked_about = True
+            self._ask(queue, batch)
+        else:
+            self._shrink(queue, batch, now, slow=batch.too_slow)
+
+    def _shrink(self, queue: PartitionQueue, batch: ProducerBatch, now: float, *, slow: bool) -> None:
+        self._log_split(queue, batch, _SLOW if slow else _CUT_OFF)
+        limit = self._accumulator.fitting(queue, batch) if slow else self._sealer.limit_after(batch, now)
+        self._cut(queue, batch, target_size(batch, limit), [])
 
     def _cut(self, queue: PartitionQueue, batch: ProducerBatch, target: int, parts: list[int]) -> None:
         then = partial(self._cut_up, queue, target, parts)

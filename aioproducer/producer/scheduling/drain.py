@@ -77,8 +77,9 @@ def drain(
     parts would go behind later batches. One that is larger than batch.size goes with others only as far as the line has
     carried so much, or on average they have grown only LITTLE_GROWN times as large.
 
-    ``cut(queue, head)`` is called if the topic would refuse the closed head. Smaller batches replace it, perhaps only
-    after a thread has worked on it.
+    ``cut(queue, head)`` is called if the closed head is too large for its topic or the line
+    (``RecordAccumulator.must_be_cut``). Smaller batches replace it, perhaps only after a thread has worked on it, or
+    its leader was asked about it.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
@@ -94,7 +95,7 @@ def drain(
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
         waiting = why_waiting(queue, now, keep_order=keep_order)
-        if waiting is None and not queue.batches and _must_close(queue.open, accumulator, thread_bytes):
+        if waiting is None and not queue.batches and _must_close(queue, accumulator, thread_bytes, line.most):
             if closed == MOST_CLOSED:
                 _put_back(queue, ready)
                 break
@@ -104,7 +105,7 @@ def drain(
         if waiting is None and queue.batches:
             if len(queue.batches) > 1 and queue.sequences is not None:
                 accumulator.join(queue, max_request_size)
-            if accumulator.must_be_cut(queue.batches[0]):
+            if accumulator.must_be_cut(queue, queue.batches[0], line.most):
                 cut(queue, queue.batches[0])
                 waiting = why_waiting(queue, now, keep_order=keep_order)
         if waiting is not None:
@@ -146,9 +147,12 @@ def drain(
     return Drain(drained, stopped=waited == MOST_WAITING and len(ready) > 0)
 
 
-def _must_close(batch: ProducerBatch | None, accumulator: RecordAccumulator, thread_bytes: int) -> bool:
+def _must_close(queue: PartitionQueue, accumulator: RecordAccumulator, thread_bytes: int, carried: i64) -> bool:
     """Whether an open batch that may leave has to be closed first, to wait until it is compressed or cut."""
-    return batch is not None and (batch.size() >= thread_bytes or accumulator.must_be_cut(batch))
+    batch = queue.open
+    if batch is None:
+        return False
+    return batch.size() >= thread_bytes or accumulator.must_be_cut(queue, batch, carried)
 
 
 def _take_large(

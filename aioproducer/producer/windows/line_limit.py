@@ -13,8 +13,8 @@ for those ahead of it (``timely_window``). If requests as large were answered ea
 line is not slow: such a time-out limits nothing. After each one only requests SPARE times smaller prove as much, until
 there is an early answer again.
 
-Batches grow while they wait, and a batch that has been sent cannot be made smaller. So on the way to a node none grows
-beyond what the line has shown to carry in time, by the same rule with as many of them under way as may be
+Batches grow while they wait, and a batch that has been sent is split only after time-outs. So on the way to a node none
+grows beyond what the line has shown to carry in time, by the same rule with as many of them under way as may be
 (max.in.flight.requests.per.connection), and none before it has carried anything.
 """
 
@@ -106,7 +106,7 @@ class LineLimit:
             self._carried //= SPARE
             return
         self.most = min(self.most, i64(size // 2))
-        self.grown = min(self.grown, i64(size // 2))
+        self.grown = min(self.grown, i64(int(float(size) / (self._beside + 1.0) / 2.0)))
         self.large_at = now + self._pause
         self._least = math.inf
 

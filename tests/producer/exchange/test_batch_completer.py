@@ -17,9 +17,10 @@ from aioproducer.errors import (
 )
 from aioproducer.errors.error_code import ErrorCode
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.batches.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import MOST_UNANSWERED, ProducerBatch
 from aioproducer.producer.delivery.delivery import Delivery
 from aioproducer.producer.delivery.produce_result import FORWARDED
+from aioproducer.producer.exchange.batch_completer import MOST_WHOLE
 from aioproducer.records.compression import CompressionType
 from aioproducer.timing.time_slice import TIME_SLICE
 from aioproducer.types import LedgerEntry, TimestampType
@@ -871,6 +872,103 @@ def test_a_batch_not_yet_sent_is_split_when_an_earlier_one_was_too_large() -> No
     assert here.broker.log == [b"1", b"6", b"7"]
 
 
+# Batches that are too large for their line
+
+
+def on_a_slow_line(here: PartitionSimulation, *, arriving: int = 0) -> ProducerBatch:
+    """A batch of four records that its line has not carried in time so often that it must not be sent again."""
+    here.add_batch()
+    here.round_trip()
+    batch = here.add_batch(4)
+    for attempt in range(MOST_UNANSWERED):
+        assert here.drain() == 1
+        assert not here.questions
+        here.disconnect(arriving if attempt == 0 else 0, late=True)
+        here.loop.now += 2
+    assert here.drain() == (0 if here.queue.sequences else 4)
+    return batch
+
+
+def test_a_batch_too_large_for_its_line_is_split_unless_the_log_has_it(caplog: pytest.LogCaptureFixture) -> None:
+    here = PartitionSimulation()
+    batch = on_a_slow_line(here)
+    assert here.questions == [(here.queue, batch)]
+    here.answer_question()
+    assert "t-0: a batch of 4 records and " in caplog.text
+    assert "is too large for the line to its leader" in caplog.text
+    assert "raise that, or lower batch.max.size" in caplog.text
+    assert [part.count for part in here.queue.batches] == [1, 1, 1, 1]
+    assert not here.accumulator.limits.some_refused, "its topic would have taken it"
+    here.settle()
+    here.check_end()
+    assert here.broker.log == [b"%d" % number for number in range(1, 6)]
+
+
+def test_a_batch_too_large_for_its_line_is_delivered_without_an_offset_if_the_log_has_it() -> None:
+    """It may never cross the line again."""
+    here = PartitionSimulation()
+    on_a_slow_line(here, arriving=1)
+    here.process_zombie(0)
+    here.answer_question()
+    assert [delivery.result().offset for delivery in here.deliveries.values()] == [0, -1, -1, -1, -1]
+    here.check_end()
+
+
+def test_a_batch_too_large_for_its_line_is_sent_as_it_is_if_its_leader_cannot_tell() -> None:
+    here = PartitionSimulation()
+    batch = on_a_slow_line(here)
+    while not here.queue.batches or here.queue.batches[0] is batch:
+        if here.questions:
+            here.answer_question(told=False)
+        here.loop.now += 2
+        if here.drain():
+            here.disconnect(0, late=True)
+    assert batch.attempts == MOST_WHOLE
+    here.settle()
+    here.check_end()
+    assert here.broker.log == [b"%d" % number for number in range(1, 6)]
+
+
+def test_a_batch_too_large_for_its_line_is_sent_as_it_is_if_the_log_that_has_it_may_be_another() -> None:
+    here = PartitionSimulation()
+    here.sequences.by_name = True
+    here.add_batch()
+    here.round_trip()
+    batch = here.add_batch(4)
+    here.drain()
+    here.disconnect(1, late=True)
+    here.sequences.log_is_new(proven=False)
+    here.loop.now += 2
+    here.drain()
+    batch.log = here.sequences.log
+    here.disconnect(0, late=True)
+    here.loop.now += 2
+    assert here.drain() == 0
+    here.process_zombie(0)
+    here.answer_question()
+    here.loop.now += 2
+    assert here.drain() == 1
+    assert [sent.drained.batch for sent in here.wire] == [batch]
+
+
+def test_a_batch_too_large_for_its_line_is_split_at_once_without_idempotence() -> None:
+    here = PartitionSimulation(idempotent=False)
+    on_a_slow_line(here)
+    assert not here.questions
+    assert [len(sent.request.values) for sent in here.wire] == [1, 1, 1, 1]
+
+
+def test_a_batch_without_an_answer_is_sent_as_it_is_while_its_line_is_not_slow() -> None:
+    here = PartitionSimulation()
+    batch = here.add_batch(4)
+    for _ in range(2 * MOST_UNANSWERED):
+        assert here.drain() == 1
+        here.disconnect(0)
+        here.loop.now += 2
+    assert here.queue.batches[0] is batch
+    assert not here.questions
+
+
 # Any course of things
 
 
@@ -918,10 +1016,19 @@ class PartitionMachine(RuleBasedStateMachine):
         received=st.integers(0, 6),
         lost=st.booleans(),
         blamed=st.booleans(),
+        late=st.booleans(),
         arriving=st.integers(0, 5),
     )
     def send(
-        self, new: int, pause: float, fates: list[Fate], received: int, lost: bool, blamed: bool, arriving: int
+        self,
+        new: int,
+        pause: float,
+        fates: list[Fate],
+        received: int,
+        lost: bool,
+        blamed: bool,
+        late: bool,
+        arriving: int,
     ) -> None:
         """Batches go out, some of them meet their fate, some answers arrive; and perhaps the connection is lost."""
         here = self.here
@@ -936,7 +1043,7 @@ class PartitionMachine(RuleBasedStateMachine):
         for _ in range(min(received, len(here.answers))):
             here.receive()
         if lost and (here.wire or here.answers):
-            here.disconnect(arriving, blamed=blamed)
+            here.disconnect(arriving, blamed=blamed, late=late)
 
     @rule(seconds=st.sampled_from([0.1, 1.2]), rounds=st.integers(1, 3))
     def go_well(self, seconds: float, rounds: int) -> None:
@@ -1023,7 +1130,8 @@ def course(random: Random, steps: int) -> None:
             case 4 if random.random() < 0.3:
                 here.restart(random.randint(0, 5))
             case 4 if here.wire or here.answers:
-                here.disconnect(random.randint(0, 5), blamed=random.random() < 0.3)
+                why = random.random()
+                here.disconnect(random.randint(0, 5), blamed=why < 0.3, late=why > 0.5)
             case 5 if here.completer.incomplete:
                 here.expire_oldest()
             case 6 if here.zombies:

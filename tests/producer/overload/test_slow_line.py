@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from itertools import count
 from random import Random
 from typing import Any, TypeVar
 
@@ -285,3 +287,79 @@ def test_a_window_is_used_on_a_way_of_more_than_a_second() -> None:
     network = Network(Random(0), Conditions(latency=0.6), NetworkFaults(), Trace())
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network, max_steps=10**6)) as runner:
         assert runner.run(taken()) < 40  # fifty batches that go alone take more than 100 s
+
+
+# Lines that become slow
+
+
+class Stream:
+    """What became of a stream, as fast as records are taken, over a line that becomes slower at some time."""
+
+    delivered: int
+    """Bytes in the second half of the time after that."""
+    appended: list[list[int]]
+    """The numbers of the records in each partition's log."""
+
+
+def stream_over(
+    bandwidth: int, slower: int, *, partitions: int, seconds: float, size: int = 1000, **config: Any
+) -> Stream:
+    network = Network(
+        Random(0), Conditions(bandwidth=bandwidth, latency=0.05, window=64 * 1024), NetworkFaults(), Trace()
+    )
+
+    async def run() -> Stream:
+        found = Stream()
+        found.delivered = 0
+        loop = asyncio.get_running_loop()
+        counting = False
+
+        async def send() -> None:
+            for number in count():
+                value = number.to_bytes(8, "big") + bytes(size - 8)
+                delivery = await producer.enqueue("t", value, partition=number % partitions)
+                delivery.add_done_callback(ended)
+
+        def ended(delivery: Delivery) -> None:
+            if delivery.exception() is None:
+                found.delivered += counting * size
+
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", partitions)
+            producer = KafkaProducer(
+                bootstrap_servers=cluster.bootstrap_servers,
+                delivery_timeout_ms=3_600_000,
+                max_block_ms=3_600_000,
+                buffer_memory=4 << 20,
+                **config,
+            )
+            await producer.start()
+            sending = loop.create_task(send())
+            await asyncio.sleep(120)
+            network.conditions = replace(network.conditions, bandwidth=slower)
+            await asyncio.sleep(seconds / 2)
+            counting = True
+            await asyncio.sleep(seconds / 2)
+            counting = False
+            _ = sending.cancel()
+            await producer.close(timeout=0)
+            found.appended = [
+                [int.from_bytes((record.value or b"")[:8], "big") for record in cluster.log("t", partition).records()]
+                for partition in range(partitions)
+            ]
+        return found
+
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network, max_steps=10**7)) as runner:
+        return runner.run(run())
+
+
+@pytest.mark.parametrize(("bandwidth", "slower"), [(50_000, 5_000), (500_000, 5_000), (50_000, 2_000)])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_batches_that_have_grown_cross_a_line_that_has_become_slow(
+    bandwidth: int, slower: int, partitions: int
+) -> None:
+    """They need more than request.timeout.ms as they are."""
+    found = stream_over(bandwidth, slower, partitions=partitions, seconds=600)
+    assert found.delivered > 0.7 * 300 * slower
+    for partition, numbers in enumerate(found.appended):
+        assert numbers == list(range(partition, partition + partitions * len(numbers), partitions))

@@ -54,10 +54,10 @@ class LogsMachine(RuleBasedStateMachine):
         self.turn(0.0)
 
     @precondition(lambda self: any(self.here.wire.values()))
-    @rule(handled=st.integers(0, 5), late=st.booleans(), blamed=st.booleans())
-    def disconnect(self, handled: int, late: bool, blamed: bool) -> None:
-        self.here.disconnect(NODE, handled, blamed=blamed)
-        if not late:
+    @rule(handled=st.integers(0, 5), arriving=st.booleans(), blamed=st.booleans(), late=st.booleans())
+    def disconnect(self, handled: int, arriving: bool, blamed: bool, late: bool) -> None:
+        self.here.disconnect(NODE, handled, blamed=blamed, late=late)
+        if not arriving:
             self.here.late.clear()
         self.turn(2.0)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.producer_batch import MOST_UNANSWERED, NO_LIMIT, ProducerBatch
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.drain import MOST_BATCHES, MOST_CLOSED, MOST_WAITING, Drained, drain
@@ -534,7 +534,72 @@ def test_what_was_sent_before_is_not_cut() -> None:
     here.make_ready(0)
     here.accumulator.limits.refused("t", 900, 0.0)
     (head,) = here.queues[0].batches
-    assert here.accumulator.must_be_cut(head)
+    assert here.accumulator.must_be_cut(here.queues[0], head, NO_LIMIT)
     head.attempts = 1
-    assert not here.accumulator.must_be_cut(head)
+    assert not here.accumulator.must_be_cut(here.queues[0], head, NO_LIMIT)
     assert [one.batch for one in here.drain(cut=lambda queue, batch: pytest.fail("it is cut"))] == [head]
+
+
+def on_a_line_that_has_become_slow(partitions: int) -> Draining:
+    """Batches are of 1,000 bytes, and have grown to 4,000; requests have at most 1,500 bytes now."""
+    here = joining(partitions)
+    for partition in range(partitions):
+        for _ in range(10):
+            here.append(partition=partition, value=bytes(300))
+    here.line_takes = here.line.grown = 1500
+    here.line.most = 1500
+    return here
+
+
+def test_what_was_never_sent_is_cut_to_what_its_line_carries_now() -> None:
+    here = on_a_line_that_has_become_slow(2)
+    here.accumulator.close_batch(here.queues[0])
+    here.queues[1].due = True  # open
+    for partition in range(2):
+        here.make_ready(partition)
+    cut: list[ProducerBatch] = []
+
+    def begin(queue: PartitionQueue, batch: ProducerBatch) -> None:
+        assert queue.batches[0] is batch
+        assert here.accumulator.fitting(queue, batch) == 1500
+        batch.compressing = True
+        cut.append(batch)
+
+    assert here.drain(cut=begin) == []
+    assert [batch.count for batch in cut] == [10, 10]
+    assert here.queues[1].open is None
+    assert here.consistent()
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "line_takes", "is_cut"),
+    [(0, 1500, False), (1, 1500, True), (1, 4000, False), (MOST_UNANSWERED, 4000, True)],
+)
+def test_what_was_sent_is_cut_if_it_was_not_answered(unanswered: int, line_takes: int, is_cut: bool) -> None:
+    """At once if it is larger than a new one could grow, otherwise after some attempts."""
+    here = on_a_line_that_has_become_slow(1)
+    here.line_takes = line_takes
+    here.accumulator.close_batch(here.queues[0])
+    here.make_ready(0)
+    (head,) = here.queues[0].batches
+    head.attempts = unanswered + 1
+    head.unanswered = unanswered
+    cut: list[ProducerBatch] = []
+
+    def begin(queue: PartitionQueue, batch: ProducerBatch) -> None:
+        batch.asked_about = True
+        cut.append(batch)
+
+    assert [one.batch for one in here.drain(cut=begin)] == ([] if is_cut else [head])
+    assert cut == ([head] if is_cut else [])
+    assert here.consistent()
+
+
+def test_a_batch_no_larger_than_a_new_one_goes_alone_over_a_slow_line() -> None:
+    here = on_a_line_that_has_become_slow(1)
+    here.accumulator.close_batch(here.queues[0])
+    here.make_ready(0)
+    here.line.most = 500
+    here.line_takes = 4000
+    (one,) = here.drain(cut=lambda queue, batch: pytest.fail("it is cut"))
+    assert one.batch.count == 10

@@ -75,6 +75,8 @@ class PartitionSimulation(Accumulation):
         self.sealer = Sealer(codec, None, self.accumulator)
         if threads:
             self.sealer.thread_bytes = 0
+        self.slow = False
+        """The line is known to carry no batch in time."""
         self.jobs: list[tuple[PartitionQueue, ProducerBatch, Callable[[ProducerBatch, bytes], object]]] = []
         """What worker threads decompress, and what follows."""
         self.window = window
@@ -174,6 +176,9 @@ class PartitionSimulation(Accumulation):
         for queue in self.timers.pop_due(self.loop.now, 10**9):
             self.ready.add(queue)
         count = 0
+        line = make_line()
+        if self.slow:
+            line.most = 1
         for node in self.ready.nodes():
             while drained := drain(
                 self.ready.of(node),
@@ -183,7 +188,7 @@ class PartitionSimulation(Accumulation):
                 keep_order=self.keep_order,
                 thread_bytes=NO_LIMIT,
                 timeout=math.inf,
-                line=make_line(),
+                line=line,
                 cut=self.completer.cut_to_fit,
             ).taken:
                 (one,) = drained
@@ -221,6 +226,7 @@ class PartitionSimulation(Accumulation):
     def receive(self) -> None:
         """The next answer arrives."""
         sent, code, offset = self.answers.popleft()
+        self.slow = False
         self.completer.ended(sent.drained, code, "", self.loop.now, base_offset=offset)
         self._check_ledger(sent.drained.batch)
 
@@ -294,15 +300,16 @@ class PartitionSimulation(Accumulation):
     def _produce(self, sent: Sent) -> tuple[ErrorCode, int]:
         return self.broker.produce(sent.request)
 
-    def disconnect(self, arriving: int, *, blamed: bool = False) -> None:
+    def disconnect(self, arriving: int, *, blamed: bool = False, late: bool = False) -> None:
         """The connection is lost, with its answers; of its requests the first ``arriving`` may still be processed.
-        ``blamed``: as connections before, on batches of this size."""
+        ``blamed``: as connections before, on batches of this size; ``late``: because none was answered in time."""
         ended = [*(sent for sent, _, _ in self.answers), *self.wire]
         if zombies := list(self.wire)[:arriving]:
             until = self.loop.now + self.config.request_timeout_ms / 1000
             self.zombies.append(Zombies(deque(zombies), until))
         self.answers.clear()
         self.wire.clear()
+        self.slow |= late
         for sent in ended:
             self.completer.ended(sent.drained, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now, too_large=blamed)
 

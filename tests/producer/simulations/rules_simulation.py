@@ -132,6 +132,8 @@ class RulesSimulation(Accumulation):
         self.wire: dict[int, deque[list[Drained]]] = {node: deque() for node in NODES}
         self.up = dict.fromkeys(NODES, True)
         self.remembered = dict(REMEMBERED)
+        self.slow = dict.fromkeys(NODES, False)
+        """The lines that are known to carry no batch in time."""
         self.waiting: deque[tuple[Place, bytes]] = deque()
         """Records for which there was no memory."""
         self.count = 0
@@ -201,6 +203,9 @@ class RulesSimulation(Accumulation):
         return self.up.get(node, False) and len(self.wire[node]) < self.max_in_flight
 
     def _drain(self, node: int) -> list[Drained]:
+        line = make_line()
+        if self.slow.get(node, False):
+            line.most = 1
         return drain(
             self.schedule.ready.of(node),
             self.accumulator,
@@ -209,7 +214,7 @@ class RulesSimulation(Accumulation):
             keep_order=self.keep_order,
             thread_bytes=NO_LIMIT,
             timeout=math.inf,
-            line=make_line(),
+            line=line,
             cut=self.completer.cut_to_fit,
         ).taken
 
@@ -250,6 +255,7 @@ class RulesSimulation(Accumulation):
     def answer(self, node: int, refusals: list[ErrorCode]) -> None:
         """The oldest request is handled and answered; a partition with a refusal is not appended to."""
         drained = self.wire[node].popleft()
+        self.slow[node] = False
         if self.pipeline is not None:
             self.pipeline.answered(node, self.loop.now - drained[0].batch.sent_at)
         refusals = [*refusals, *[ErrorCode.NONE] * len(drained)]
@@ -310,13 +316,14 @@ class RulesSimulation(Accumulation):
         if self.loop.now < until:
             self._produce(node, place, data, ErrorCode.NONE)
 
-    def disconnect(self, node: int, handled: int, *, blamed: bool = False) -> None:
+    def disconnect(self, node: int, handled: int, *, blamed: bool = False, late: bool = False) -> None:
         """The connection ends; of the requests on it the first few were handled all the same, or will be.
-        ``blamed``: as connections before, on batches of this size."""
+        ``blamed``: as connections before, on batches of this size; ``late``: because none was answered in time."""
         for model in self.models.values():
             model.disconnected(node)
         self.windows.connection_lost(node)
         lost, self.wire[node] = self.wire[node], deque()
+        self.slow[node] |= late
         for number, drained in enumerate(lost):
             for one in drained:
                 place, data = (one.queue.topic, one.queue.partition), self._data(one)

@@ -266,6 +266,15 @@ def on_slow_lines(scenario: Scenario) -> Scenario | None:
     )
 
 
+def on_lines_too_slow_for_batches(scenario: Scenario) -> Scenario | None:
+    """Batches of several records cannot cross the line in time; each of their records can."""
+    found = on_slow_lines(scenario)
+    if found is None:
+        return None
+    work = replace(found.work[0], burst=60, records=60, large=0.0)
+    return replace(found, config={**found.config, **batches_of(5000)}, work=[work])
+
+
 def of_topics_with_ids(before: Circumstances) -> Circumstances:
     """Producers can distinguish a topic that was created anew, which has as many partitions as before, from old
     metadata."""

@@ -58,6 +58,7 @@ from .circumstances import (
     of_old_records,
     of_topics_with_ids,
     on_a_slow_machine,
+    on_lines_too_slow_for_batches,
     on_slow_lines,
     only,
     patient,
@@ -491,6 +492,14 @@ def records_join_a_batch_that_was_drained(monkeypatch: pytest.MonkeyPatch) -> No
 @bug(only(on_slow_lines))
 def what_cannot_cross_the_line_is_sent_with_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LineLimit, "timed_out", lambda self, size, sent_at, now: None)
+
+
+@bug(only(on_lines_too_slow_for_batches))
+def what_is_too_large_for_the_line_is_sent_unchanged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def must_be_cut(original: Any, self: Any, queue: Any, batch: Any, carried: int) -> bool:
+        return bool(original(self, queue, batch, NO_LIMIT))
+
+    wrap(monkeypatch, RecordAccumulator, "must_be_cut", must_be_cut)
 
 
 @bug(only(of_laborious_brokers))
