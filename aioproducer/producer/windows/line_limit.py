@@ -123,23 +123,29 @@ class LineLimit:
             self._least_took = (took - way) / float(requests)
         if took <= (self._timeout + way) / 2:
             self._carried = max(self._carried, size)
-        grown = max(carried, self._larger(size, ahead, requests, took, self._beside))
+        fixed, each = self._cost(ahead, requests, took)
+        left = (self._timeout + fixed) / 2 - took
+        grown = max(carried, _larger(size, each, left, self._beside))
         slow = grown < float(size) or 2 * size >= self.grown or ahead >= self._showed  # otherwise it was only small
         if slow or grown > float(self.grown):
             self.grown, self._showed = i64(int(grown)), ahead
-        largest = max(carried, float(size), self._larger(size, ahead, requests, took, 0.0))
+        largest = max(carried, float(size), _larger(size, each, left, 0.0))
         if largest >= self._largest:
             self.most = NO_LIMIT
         else:
             self.most = max(self.most, i64(int(largest)))
 
-    def _larger(self, size: i64, ahead: i64, requests: i64, took: float, beside: float) -> float:
-        """The largest size, at most twice ``size``, at which this request and ``beside`` others of that size would be
-        answered early; 0 if no larger one would."""
+    def _cost(self, ahead: i64, requests: i64, took: float) -> tuple[float, float]:
+        """The time that a request takes whatever its size, and that of each byte of its size, after an answer."""
         fixed, more = self.way, float(ahead)
         if (took - fixed) * (1.0 + CHANCE) < self._least_took * more / self._least:  # less than in proportion
             fixed = min(fixed + float(requests) * self._least_took, took)
             more -= float(requests) * self._least
-        each = max((took - fixed) / more, 1e-12)
-        left = (self._timeout + fixed) / 2 - took - each * float(size) * beside
-        return float(size) + min(float(size), left / each / (beside + 1.0)) if left > 0.0 else 0.0
+        return fixed, max((took - fixed) / more, 1e-12)
+
+
+def _larger(size: i64, each: float, left: float, beside: float) -> float:
+    """The largest size, at most twice ``size``, of which a request with ``beside`` others takes at most ``left``
+    seconds longer than one of ``size`` took; 0 if no larger one does. ``each``: the seconds for a byte."""
+    left -= each * float(size) * beside
+    return float(size) + min(float(size), left / each / (beside + 1.0)) if left > 0.0 else 0.0
