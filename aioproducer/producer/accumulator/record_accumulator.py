@@ -28,7 +28,7 @@ from aioproducer.producer.batches.buffer_pool import BufferPool
 from aioproducer.producer.batches.join import join, joinable
 from aioproducer.producer.batches.producer_batch import (
     BATCH_COST,
-    MOST_UNANSWERED,
+    LEAST_WHOLE,
     NO_LIMIT,
     OPEN_RECORD_COST,
     ProducerBatch,
@@ -409,32 +409,32 @@ class RecordAccumulator:
         limit: i64 = ratios.limit(topic, size)
         return limit if limit < self.max_request_size else self.max_request_size
 
-    def must_be_cut(self, queue: PartitionQueue, batch: ProducerBatch, carried: i64) -> bool:
-        """Whether a batch of several records that is next to leave is too large, for its topic or for the line, whose
-        requests have at most ``carried`` bytes now.
-
-        For its topic, if it has refused as much. A smaller batch is sent, for its answer may raise the known limit; so
-        is one that a broker has seen, or that is a trial. For the line, unless it may have been answered: if it is
-        larger than a new one could grow, or was sent MOST_UNANSWERED times.
-        """
+    def must_be_cut(self, batch: ProducerBatch) -> bool:
+        """Whether a batch of several records, which no broker has seen and which is no trial, is as large as one that
+        was refused. A smaller batch is sent: its answer may raise the known limit."""
         limits = self.limits
-        if (not limits.some_refused and carried == NO_LIMIT) or batch.count == 1:
+        if not limits.some_refused or batch.trial or batch.attempts > 0 or batch.maybe_appended or batch.maybe_before:
             return False
-        size = batch.size_on_the_wire()
-        is_new = batch.attempts == 0 and not batch.maybe_appended and not batch.maybe_before
-        if size > carried:
-            if batch.unanswered >= MOST_UNANSWERED:
-                return True
-            if (is_new or batch.unanswered > 0) and batch.size() > self._largest(queue):
-                return True
-        return is_new and not batch.trial and limits.refuses(queue.topic, size)
+        return batch.count > 1 and limits.refuses(batch.result.topic, batch.size_on_the_wire())
 
     def fitting(self, queue: PartitionQueue, batch: ProducerBatch) -> i64:
-        """The bytes of records, uncompressed, of the parts of a batch that :meth:`must_be_cut`."""
-        most = self.limits.most(queue.topic)
-        own = float(most - BATCH_OVERHEAD) * float(batch.size()) / float(max(batch.expected_size(), 1))
-        limit = self._largest(queue)
-        return limit if float(limit) < own else i64(own)
+        """The bytes of records, uncompressed, of the parts of a batch that :meth:`must_be_cut`, or that is too large
+        for its line."""
+        topic = queue.topic
+        if self.limits.refuses(topic, batch.size_on_the_wire()):
+            limit = self._largest(queue)
+        else:
+            takes = min(self._line_takes(queue), self.max_request_size)
+            limit = max(self.limit(topic, max(takes, 1)), self.least_whole(topic))
+        most = self.limits.most(topic)
+        if most < NO_LIMIT:
+            own = float(most - BATCH_OVERHEAD) * float(batch.size()) / float(max(batch.expected_size(), 1))
+            limit = min(limit, i64(int(own)))
+        return limit
+
+    def least_whole(self, topic: str) -> i64:
+        """The bytes of records, uncompressed, of a batch that is seldom split for its line (LEAST_WHOLE)."""
+        return self.limit(topic, min(self.batch_size, LEAST_WHOLE))
 
     def _largest(self, queue: PartitionQueue) -> i64:
         """The most bytes of records, uncompressed, that a new batch of the queue may come to have."""

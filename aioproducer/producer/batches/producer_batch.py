@@ -33,9 +33,9 @@ OPEN_RECORD_COST: Final = 32
 AHEAD: Final = 4
 """An open batch is charged at most one part in this many more than it takes, or ``batch.initial.size``."""
 
-MOST_UNANSWERED: Final = 2
-"""Attempts without an answer before a batch that has not grown counts as too large for its line: there is one while a
-broker is away."""
+LEAST_WHOLE: Final = 16_384
+"""Bytes of a batch, Kafka's batch.size, up to which it is split for its line only if it is not answered again and
+again: a request takes a fixed time whatever its size, so many small ones may take longer than one."""
 
 NO_LIMIT: Final = 2**63 - 1
 """More bytes than any batch or request can have."""

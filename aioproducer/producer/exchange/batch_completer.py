@@ -18,7 +18,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.batches.producer_batch import MOST_UNANSWERED, NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.batches.split import Cut, cuts, target_size
 from aioproducer.producer.diagnosis.failure_log import FailureLog
 from aioproducer.producer.diagnosis.ledger import Ledger, in_words
@@ -47,6 +47,10 @@ MOST_WHOLE: Final = 10
 """Attempts after which a batch on which connections end is split although its leader does not tell whether the log has
 it, or counts as delivered, without an offset, if the log has it."""
 
+MOST_FOR_OFFSET: Final = 3
+"""Attempts after which a batch that is too large for its line counts as delivered, without an offset, if the log has
+it."""
+
 _REFUSED: Final = (
     "is too large for the broker ({}); it is sent again in parts, as others will be: "
     "raise the topic's max.message.bytes"
@@ -55,9 +59,9 @@ _CUT_OFF: Final = (
     "ended its connection several times without an answer; it is sent again in parts, as others will be: "
     "raise the broker's socket.request.max.bytes"
 )
-_SLOW: Final = (
-    "is too large for the line to its leader, which does not carry it within request.timeout.ms; it is sent again in "
-    "parts, as others will be: raise that"
+_UNANSWERED: Final = (
+    "is larger than any request that its leader answers now; it is sent again in parts, as others will be: raise "
+    "request.timeout.ms, or the broker's socket.request.max.bytes"
 )
 
 
@@ -291,7 +295,7 @@ class BatchCompleter:
         batch.unanswered = 0
         if in_log and batch.has_sequence() and sequences.may_be_left_out(batch):
             in_log = None
-        most_whole = MOST_UNANSWERED if in_log and too_slow else MOST_WHOLE
+        most_whole = MOST_FOR_OFFSET if in_log and too_slow else MOST_WHOLE
         if not batch.has_sequence() or batch.log != sequences.log:
             pass  # there is another log now: the batch is sent to that one
         elif too_large and in_log is not False and batch.attempts < most_whole:
@@ -349,7 +353,7 @@ class BatchCompleter:
         self._cut(queue, batch, target, parts)
 
     def cut_to_fit(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Splits the head of a line, which is too large (``RecordAccumulator.must_be_cut``)."""
+        """Splits the head of a queue, which is too large for its topic or its line (``drain``)."""
         if batch.unanswered > 0:
             batch.too_slow = True
             self._shrink_unless_in_log(queue, batch, self._accumulator.loop.time())
@@ -366,7 +370,7 @@ class BatchCompleter:
             self._shrink(queue, batch, now, slow=batch.too_slow)
 
     def _shrink(self, queue: PartitionQueue, batch: ProducerBatch, now: float, *, slow: bool) -> None:
-        self._log_split(queue, batch, _SLOW if slow else _CUT_OFF)
+        self._log_split(queue, batch, _UNANSWERED if slow else _CUT_OFF)
         limit = self._accumulator.fitting(queue, batch) if slow else self._sealer.limit_after(batch, now)
         self._cut(queue, batch, target_size(batch, limit), [])
 

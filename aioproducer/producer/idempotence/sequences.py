@@ -204,12 +204,14 @@ class PartitionSequences:
         return False
 
     def may_follow(self, batch: ProducerBatch) -> bool:
-        """Whether a stamped batch may be sent while those before it are under way, like a new one: it is a part of a
-        refused batch, and no broker has seen it."""
+        """Whether a stamped batch may be sent while others are under way, like a new one: it is a part of a refused
+        batch, no broker has seen it, and all those before it are under way."""
         if batch.attempts > 0 or batch.maybe_appended or batch.max_timestamp < self._remembered_from:
             return False
         if self.broken or batch.producer_id != self.known_id:
             return False
+        if sum([one.in_flight for one in self.unresolved]) >= self.window:
+            return False  # some behind it were sent before it was split
         for place, one in enumerate(self.unresolved):
             if one is batch:
                 return self._places[place] - self._places[0] < self.window

@@ -18,10 +18,13 @@ MOST_BATCHES = 200
 """The most batches in one request: making it and handling its answer then takes the event loop 2 to 3 ms."""
 
 LITTLE_GROWN = 2
-"""Batches this many times as large as batch.size go together like smaller ones."""
+"""Batches this many times as large as batch.size go together like smaller ones, if the line carries them early."""
 
 MOST_CLOSED = 20
 """The most batches closed for threads at a time, some 50 µs each. A thread that has compressed one wakes the Sender."""
+
+MOST_UNANSWERED = 2
+"""The most attempts without an answer of a batch that is no larger than LEAST_WHOLE, before it is split."""
 
 MOST_WAITING = 500
 """The most partitions with nothing to send that one call looks at, some 1 µs each."""
@@ -63,6 +66,7 @@ def drain(
     timeout: float,
     line: LineLimit,
     cut: Callable[[PartitionQueue, ProducerBatch], object],
+    largest: i64 = NO_LIMIT,
 ) -> Drain:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
@@ -75,14 +79,16 @@ def drain(
     ``line`` has carried in time goes alone, after all others, and not before ``line.large_at``. Batches behind the head
     are joined to it (``RecordAccumulator.join``), unless they have no sequences: if the broker refused the whole, its
     parts would go behind later batches. One that is larger than batch.size goes with others only as far as the line has
-    carried so much, or on average they have grown only LITTLE_GROWN times as large.
+    carried so much, or they have grown only LITTLE_GROWN times as large and would be answered early.
 
-    ``cut(queue, head)`` is called if the closed head is too large for its topic or the line
-    (``RecordAccumulator.must_be_cut``). Smaller batches replace it, perhaps only after a thread has worked on it, or
-    its leader was asked about it.
+    ``cut(queue, head)`` is called if the topic would refuse the closed head, and for one head of several records that
+    is larger than ``largest``, which is what the node is sure to answer; others are for the next calls, as that may be
+    more by then. Smaller batches replace it, perhaps only after a thread has worked on it, or its leader was asked
+    about it.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
+    to_cut: list[PartitionQueue] = []
     size = 0
     limit: i64 = max_request_size
     most: i64 = NO_LIMIT
@@ -95,7 +101,7 @@ def drain(
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
         waiting = why_waiting(queue, now, keep_order=keep_order)
-        if waiting is None and not queue.batches and _must_close(queue, accumulator, thread_bytes, line.most):
+        if waiting is None and not queue.batches and _must_close(queue.open, accumulator, thread_bytes):
             if closed == MOST_CLOSED:
                 _put_back(queue, ready)
                 break
@@ -105,7 +111,7 @@ def drain(
         if waiting is None and queue.batches:
             if len(queue.batches) > 1 and queue.sequences is not None:
                 accumulator.join(queue, max_request_size)
-            if accumulator.must_be_cut(queue, queue.batches[0], line.most):
+            if accumulator.must_be_cut(queue.batches[0]):
                 cut(queue, queue.batches[0])
                 waiting = why_waiting(queue, now, keep_order=keep_order)
         if waiting is not None:
@@ -121,6 +127,9 @@ def drain(
             queue.ready = False
             continue
         head_size = head.size_on_the_wire()
+        if head_size > largest and _may_be_cut(head, accumulator):
+            to_cut.append(queue)
+            continue
         if head_size > most:
             note_wait(queue, now, SLOW_LINE)
             large.append(queue)
@@ -128,7 +137,8 @@ def drain(
         work = 0 if head.body else head.size()
         room = limit
         if head_size > accumulator.batch_size:
-            room = min(limit, max(carried, (len(drained) + 1) * LITTLE_GROWN * accumulator.batch_size))
+            little_grown = (len(drained) + 1) * LITTLE_GROWN * accumulator.batch_size
+            room = min(limit, max(carried, min(little_grown, line.room())))
         if drained and (
             size + head_size > room
             or len(drained) == MOST_BATCHES
@@ -144,15 +154,49 @@ def drain(
             ready[queue] = None
     elif line.most < NO_LIMIT:
         _take_large(large, drained, ready, accumulator, now, line)
+    if to_cut:
+        _make_smaller(to_cut.pop(0), ready, accumulator, now, keep_order=keep_order, cut=cut)
+    for queue in to_cut:
+        ready[queue] = None
     return Drain(drained, stopped=waited == MOST_WAITING and len(ready) > 0)
 
 
-def _must_close(queue: PartitionQueue, accumulator: RecordAccumulator, thread_bytes: int, carried: i64) -> bool:
+def _must_close(batch: ProducerBatch | None, accumulator: RecordAccumulator, thread_bytes: int) -> bool:
     """Whether an open batch that may leave has to be closed first, to wait until it is compressed or cut."""
-    batch = queue.open
-    if batch is None:
+    return batch is not None and (batch.size() >= thread_bytes or accumulator.must_be_cut(batch))
+
+
+def _may_be_cut(batch: ProducerBatch, accumulator: RecordAccumulator) -> bool:
+    """Whether a batch can be split: it has not been sent, was not answered, or is a part of such a one. A small one
+    must have been sent several times."""
+    if batch.count == 1:
         return False
-    return batch.size() >= thread_bytes or accumulator.must_be_cut(queue, batch, carried)
+    if batch.size() <= accumulator.least_whole(batch.result.topic):
+        return batch.unanswered >= MOST_UNANSWERED
+    return batch.attempts == 0 or batch.unanswered > 0 or batch.reshaped or not batch.has_sequence()
+
+
+def _make_smaller(
+    queue: PartitionQueue,
+    ready: ReadyQueues,
+    accumulator: RecordAccumulator,
+    now: float,
+    *,
+    keep_order: bool,
+    cut: Callable[[PartitionQueue, ProducerBatch], object],
+) -> None:
+    """Has the head of a partition cut. Unless it has to wait for that, the partition has another turn."""
+    if not queue.batches:
+        accumulator.close_batch(queue)
+    waiting = why_waiting(queue, now, keep_order=keep_order)
+    if waiting is None:  # otherwise a thread compresses it first
+        cut(queue, queue.batches[0])
+        waiting = why_waiting(queue, now, keep_order=keep_order)
+    if waiting is None:
+        ready[queue] = None
+    else:
+        note_wait(queue, now, waiting)
+        queue.ready = False
 
 
 def _take_large(

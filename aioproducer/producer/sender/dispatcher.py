@@ -95,6 +95,7 @@ class Dispatcher:
                 timeout=self._timeout,
                 line=line.limit,
                 cut=self._cut,
+                largest=line.largest_batch(now),
             )
             if not drained.taken:
                 if drained.stopped:

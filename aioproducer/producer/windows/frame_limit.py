@@ -3,7 +3,7 @@
 A broker that reads the length of a larger one closes the connection without an answer. So do a broker that stops, and a
 network that fails. The largest request without an answer is therefore suspect at each end of a connection, and an
 answer to one as large clears it. After two such ends in a row requests have at most half the size of the smallest
-suspect. From the third on a batch alone in a request of that size is blamed: it may have to be split.
+suspect. From the third on a batch alone in a request of that size is blamed, and others as large have to be split.
 
 Rules only: no asyncio, no clock.
 """
@@ -63,6 +63,10 @@ class FrameLimit:
         if self._ends < SUSPECTED_AFTER or now - self._ended_at > DOUBTED_AFTER:
             return NO_LIMIT
         return self._suspect() // 2
+
+    def largest_batch(self, now: float) -> i64:
+        """The same for a request with one batch of several records; no limit while that may be wrong."""
+        return self.most(now) if self._ends > SUSPECTED_AFTER else NO_LIMIT
 
     def _suspect(self) -> i64:
         return self._last if self._last < self._before else self._before

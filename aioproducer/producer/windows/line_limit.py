@@ -11,11 +11,12 @@ bytes in proportion, give or take CHANCE.
 A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
 for those ahead of it (``timely_window``). If requests as large were answered early before, the broker was away, and its
 line is not slow: such a time-out limits nothing. After each one only requests SPARE times smaller prove as much, until
-there is an early answer again.
+there is an early answer again. After two time-outs in a row the line is slow, and requests have at most a part in SPARE
+of the size.
 
-Batches grow while they wait, and a batch that has been sent is split only after time-outs. So on the way to a node none
-grows beyond what the line has shown to carry in time, by the same rule with as many of them under way as may be
-(max.in.flight.requests.per.connection), and none before it has carried anything.
+Batches grow while they wait, and one that has been sent is split only if its line has become slow. So on the way to a
+node none grows beyond what the line has shown to carry in time, by the same rule with as many of them under way as may
+be (max.in.flight.requests.per.connection), and none before it has carried anything.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from aioproducer.producer.batches.producer_batch import NO_LIMIT
+from aioproducer.producer.batches.producer_batch import LEAST_WHOLE, NO_LIMIT
 
 SPARE: Final = 8
 """The safety factor on the capacity that an answer suggests: five requests are under way by default, and the line may
@@ -47,9 +48,11 @@ class LineLimit:
         ``beside``: how many others may be under way with one."""
         self.most: i64 = NO_LIMIT
         """The most bytes of batches in one request, unless it has only one."""
+        self.slow = False
+        """Requests have timed out again and again, and ``most`` holds since: no batch should be larger."""
         self.grown: i64 = 0
-        """The most bytes to which a batch may grow while it waits, and of a request with others beside it; stays 0 with
-        acks=0, where nothing is answered."""
+        """The most bytes to which a batch may grow while it waits, and of a request with others beside it; 0 until a
+        request has been answered or has timed out, and with acks=0, where nothing is answered."""
         self.way: float = 0.0
         """The time that the way takes for a request of any size."""
         self.large_at: float = 0.0
@@ -58,8 +61,12 @@ class LineLimit:
         self._pause = pause
         self._largest = largest
         self._beside = float(beside)
+        self._late: i64 = 0
+        """Time-outs since the last answer, but for requests that waited for others."""
         self._deferred_at: float = math.inf
         self._unanswered: i64 = 0
+        self._early: i64 = NO_LIMIT
+        """The most bytes of a request that would be answered early if it went alone."""
         self._carried: i64 = 0
         """The largest request that was answered in half of the time; less with each time-out since."""
         self._showed: i64 = 0
@@ -88,6 +95,10 @@ class LineLimit:
     def large_sent(self) -> None:
         self._deferred_at = math.inf
 
+    def room(self) -> i64:
+        """The most bytes of a request that would be answered early behind those that are unanswered."""
+        return max(self._early - self._unanswered, 0)
+
     def sent(self, size: i64) -> i64:
         """A request of ``size`` bytes leaves. Returns the bytes that are unanswered with these."""
         self._unanswered += size
@@ -102,11 +113,15 @@ class LineLimit:
         served, self._moved_at = now - max(sent_at, self._moved_at), now
         if served < min(max(self._timeout / 2, LONGER * self._served), self._timeout):
             return
+        self._late += 1
         if size <= self._carried:
             self._carried //= SPARE
             return
-        self.most = min(self.most, i64(size // 2))
-        self.grown = min(self.grown, i64(int(float(size) / (self._beside + 1.0) / 2.0)))
+        self.slow |= self._late > 1
+        half = i64(size // 2)
+        self.most = min(self.most, max(i64(size // SPARE), min(half, LEAST_WHOLE)) if self.slow else half)
+        self.grown = self._shared()
+        self._early = min(self._early, half)
         self.large_at = now + self._pause
         self._least = math.inf
 
@@ -114,6 +129,7 @@ class LineLimit:
         """A request of ``size`` bytes was answered ``took`` seconds after it was sent. ``ahead`` is what :meth:`sent`
         returned, of ``requests`` requests with this one: in that time the line has carried as much."""
         self._unanswered -= size
+        self._late = 0
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self.way = min(self.way, took)
         # The way does not always take the same time, so less than it says little.
@@ -124,6 +140,7 @@ class LineLimit:
         if took <= (self._timeout + way) / 2:
             self._carried = max(self._carried, size)
         fixed, each = self._cost(ahead, requests, took)
+        self._early = i64(int(min((self._timeout - fixed) / 2 / each, 1e18)))
         left = (self._timeout + fixed) / 2 - took
         grown = max(carried, _larger(size, each, left, self._beside))
         slow = grown < float(size) or 2 * size >= self.grown or ahead >= self._showed  # otherwise it was only small
@@ -132,8 +149,15 @@ class LineLimit:
         largest = max(carried, float(size), _larger(size, each, left, 0.0))
         if largest >= self._largest:
             self.most = NO_LIMIT
+            self.slow = False
         else:
             self.most = max(self.most, i64(int(largest)))
+        if self.most < NO_LIMIT:
+            self.grown = max(self.grown, self._shared())
+
+    def _shared(self) -> i64:
+        """The size of which as many as may be under way make the largest request."""
+        return i64(int(float(self.most) / (self._beside + 1.0)))
 
     def _cost(self, ahead: i64, requests: i64, took: float) -> tuple[float, float]:
         """The time that a request takes whatever its size, and that of each byte of its size, after an answer."""

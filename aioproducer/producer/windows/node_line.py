@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import final
 
+from mypy_extensions import i64
+
 from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.producer.batches.producer_batch import NO_LIMIT
 from aioproducer.producer.windows.frame_limit import FrameLimit
 from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.producer.windows.line_window import LineWindow
@@ -33,6 +36,11 @@ class NodeLine:
         """Whether no request with records is unanswered, and two may be. False before the first answer, and where there
         are none (acks=0)."""
         return self.window.unanswered == 0 and self.timely.places > 1 and self.limit.grown > 0
+
+    def largest_batch(self, now: float) -> i64:
+        """The most bytes of a batch of several records, which otherwise has to be split."""
+        by_line = self.limit.most if self.limit.slow else NO_LIMIT
+        return min(by_line, self.frames.largest_batch(now))
 
     def connection_lost(self) -> None:
         """The next one may take another way."""

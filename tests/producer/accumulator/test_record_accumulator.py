@@ -19,7 +19,7 @@ from aioproducer.producer.accumulator.batch_limits import DOUBTED_AFTER
 from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.accumulator.murmur2 import partition_for_key
 from aioproducer.producer.accumulator.record_accumulator import ASK_EVERY, RecordAccumulator
-from aioproducer.producer.batches.producer_batch import AHEAD, BATCH_COST, NO_LIMIT, OPEN_RECORD_COST, ProducerBatch
+from aioproducer.producer.batches.producer_batch import AHEAD, BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.delivery.produce_result import HEADER_COST, INTERCEPTED_COST
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
@@ -557,7 +557,7 @@ def test_one_batch_tries_whether_the_limit_was_raised(batch_max_size: int) -> No
     assert larger - 100 < closed[0].pop(0) <= larger
     assert max(map(max, closed)) <= 500
     assert trial.trial
-    assert not here.accumulator.must_be_cut(queues[0], trial, NO_LIMIT)
+    assert not here.accumulator.must_be_cut(trial)
 
 
 def test_a_compressed_batch_grows_by_its_compressed_size() -> None:

@@ -10,10 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.batches.producer_batch import MOST_UNANSWERED, NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
-from aioproducer.producer.scheduling.drain import MOST_BATCHES, MOST_CLOSED, MOST_WAITING, Drained, drain
+from aioproducer.producer.scheduling.drain import (
+    MOST_BATCHES,
+    MOST_CLOSED,
+    MOST_UNANSWERED,
+    MOST_WAITING,
+    Drained,
+    drain,
+)
 from aioproducer.producer.scheduling.readiness import ReadyQueues
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from tests.producer.simulations.standing_loop import Accumulation, make_ids, make_line, sequences_of
@@ -51,6 +58,7 @@ class Draining(Accumulation):
         thread_bytes: int = NO_LIMIT,
         timeout: float = math.inf,
         cut: Callable[[PartitionQueue, ProducerBatch], object] = lambda queue, batch: None,
+        largest: int = NO_LIMIT,
     ) -> list[Drained]:
         """What the call has taken; ``stopped`` is whether it has left partitions for the next one."""
         found = drain(
@@ -63,6 +71,7 @@ class Draining(Accumulation):
             timeout=timeout,
             line=self.line,
             cut=cut,
+            largest=largest,
         )
         self.stopped = found.stopped
         return found.taken
@@ -534,72 +543,106 @@ def test_what_was_sent_before_is_not_cut() -> None:
     here.make_ready(0)
     here.accumulator.limits.refused("t", 900, 0.0)
     (head,) = here.queues[0].batches
-    assert here.accumulator.must_be_cut(here.queues[0], head, NO_LIMIT)
+    assert here.accumulator.must_be_cut(head)
     head.attempts = 1
-    assert not here.accumulator.must_be_cut(here.queues[0], head, NO_LIMIT)
+    assert not here.accumulator.must_be_cut(head)
     assert [one.batch for one in here.drain(cut=lambda queue, batch: pytest.fail("it is cut"))] == [head]
 
 
+LARGEST = 1500
+
+
 def on_a_line_that_has_become_slow(partitions: int) -> Draining:
-    """Batches are of 1,000 bytes, and have grown to 4,000; requests have at most 1,500 bytes now."""
+    """Batches are of 1,000 bytes, and have grown to 4,000; no more than LARGEST are answered now."""
     here = joining(partitions)
     for partition in range(partitions):
         for _ in range(10):
             here.append(partition=partition, value=bytes(300))
-    here.line_takes = here.line.grown = 1500
-    here.line.most = 1500
     return here
 
 
-def test_what_was_never_sent_is_cut_to_what_its_line_carries_now() -> None:
-    here = on_a_line_that_has_become_slow(2)
+@pytest.mark.parametrize(("takes", "fitting"), [(300, 1000), (1300, 1300)])
+def test_what_is_cut_for_its_line_becomes_no_smaller_than_it_need_be(takes: int, fitting: int) -> None:
+    here = on_a_line_that_has_become_slow(1)
+    here.line_takes = takes
+    here.accumulator.close_batch(here.queues[0])
+    assert here.accumulator.fitting(here.queues[0], here.queues[0].batches[0]) == fitting
+
+
+def test_what_was_never_sent_is_cut_to_what_its_line_takes_one_partition_a_call() -> None:
+    here = on_a_line_that_has_become_slow(3)
     here.accumulator.close_batch(here.queues[0])
     here.queues[1].due = True  # open
+    here.fill(2, size=5000)  # a single record behind ten
     for partition in range(2):
         here.make_ready(partition)
     cut: list[ProducerBatch] = []
 
     def begin(queue: PartitionQueue, batch: ProducerBatch) -> None:
         assert queue.batches[0] is batch
-        assert here.accumulator.fitting(queue, batch) == 1500
         batch.compressing = True
         cut.append(batch)
 
-    assert here.drain(cut=begin) == []
-    assert [batch.count for batch in cut] == [10, 10]
+    assert [here.drain(cut=begin, largest=LARGEST) for _ in range(4)] == [[]] * 4
+    assert [batch.count for batch in cut] == [10, 10, 10]
     assert here.queues[1].open is None
     assert here.consistent()
 
 
-@pytest.mark.parametrize(
-    ("unanswered", "line_takes", "is_cut"),
-    [(0, 1500, False), (1, 1500, True), (1, 4000, False), (MOST_UNANSWERED, 4000, True)],
-)
-def test_what_was_sent_is_cut_if_it_was_not_answered(unanswered: int, line_takes: int, is_cut: bool) -> None:
-    """At once if it is larger than a new one could grow, otherwise after some attempts."""
+def test_smaller_batches_go_while_one_is_cut() -> None:
     here = on_a_line_that_has_become_slow(1)
-    here.line_takes = line_takes
+    here.accumulator.close_batch(here.queues[0])
+    here.make_ready(0)
+    other = here.add_topic("u", 1)[0]
+    here.append(topic="u", value=bytes(300))
+    other.due = other.ready = True
+    here.ready[other] = None
+    cut: list[ProducerBatch] = []
+    assert [one.queue for one in here.drain(cut=lambda queue, batch: cut.append(batch), largest=LARGEST)] == [other]
+    assert cut == [here.queues[0].batches[0]]
+    assert here.consistent()
+
+
+@pytest.mark.parametrize(
+    ("attempts", "unanswered", "reshaped", "is_cut"),
+    [(1, 0, False, False), (1, 1, False, True), (3, 0, True, True)],
+)
+def test_what_was_sent_is_cut_if_it_was_not_answered(
+    attempts: int, unanswered: int, reshaped: bool, is_cut: bool
+) -> None:
+    """And so is a part of it, before it is sent."""
+    here = on_a_line_that_has_become_slow(1)
     here.accumulator.close_batch(here.queues[0])
     here.make_ready(0)
     (head,) = here.queues[0].batches
-    head.attempts = unanswered + 1
-    head.unanswered = unanswered
+    head.attempts, head.unanswered, head.reshaped, head.base_sequence = attempts, unanswered, reshaped, 7
     cut: list[ProducerBatch] = []
 
     def begin(queue: PartitionQueue, batch: ProducerBatch) -> None:
         batch.asked_about = True
         cut.append(batch)
 
-    assert [one.batch for one in here.drain(cut=begin)] == ([] if is_cut else [head])
+    assert [one.batch for one in here.drain(cut=begin, largest=LARGEST)] == ([] if is_cut else [head])
     assert cut == ([head] if is_cut else [])
     assert here.consistent()
 
 
-def test_a_batch_no_larger_than_a_new_one_goes_alone_over_a_slow_line() -> None:
-    here = on_a_line_that_has_become_slow(1)
+@pytest.mark.parametrize(("unanswered", "is_cut"), [(MOST_UNANSWERED - 1, False), (MOST_UNANSWERED, True)])
+def test_a_small_batch_is_cut_if_it_was_not_answered_again_and_again(unanswered: int, is_cut: bool) -> None:
+    here = Draining(1)
+    for _ in range(2):
+        here.append(value=bytes(300))
     here.accumulator.close_batch(here.queues[0])
     here.make_ready(0)
-    here.line.most = 500
-    here.line_takes = 4000
-    (one,) = here.drain(cut=lambda queue, batch: pytest.fail("it is cut"))
-    assert one.batch.count == 10
+    (head,) = here.queues[0].batches
+    head.attempts = head.unanswered = unanswered
+    cut: list[ProducerBatch] = []
+    taken = here.drain(cut=lambda queue, batch: cut.append(batch), largest=100)
+    assert (cut, [one.batch for one in taken]) == (([head], []) if is_cut else ([], [head]))
+
+
+def test_a_single_record_is_not_cut() -> None:
+    here = Draining(1)
+    here.fill(0, size=5000)
+    (one,) = here.drain(cut=lambda queue, batch: pytest.fail("it is cut"), largest=LARGEST)
+    assert one.batch.count == 1

@@ -76,7 +76,7 @@ class PartitionSimulation(Accumulation):
         if threads:
             self.sealer.thread_bytes = 0
         self.slow = False
-        """The line is known to carry no batch in time."""
+        """No batch of several records is answered."""
         self.jobs: list[tuple[PartitionQueue, ProducerBatch, Callable[[ProducerBatch, bytes], object]]] = []
         """What worker threads decompress, and what follows."""
         self.window = window
@@ -176,9 +176,6 @@ class PartitionSimulation(Accumulation):
         for queue in self.timers.pop_due(self.loop.now, 10**9):
             self.ready.add(queue)
         count = 0
-        line = make_line()
-        if self.slow:
-            line.most = 1
         for node in self.ready.nodes():
             while drained := drain(
                 self.ready.of(node),
@@ -188,8 +185,9 @@ class PartitionSimulation(Accumulation):
                 keep_order=self.keep_order,
                 thread_bytes=NO_LIMIT,
                 timeout=math.inf,
-                line=line,
+                line=make_line(),
                 cut=self.completer.cut_to_fit,
+                largest=1 if self.slow else NO_LIMIT,
             ).taken:
                 (one,) = drained
                 self._send(one)

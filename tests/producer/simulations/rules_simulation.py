@@ -133,7 +133,7 @@ class RulesSimulation(Accumulation):
         self.up = dict.fromkeys(NODES, True)
         self.remembered = dict(REMEMBERED)
         self.slow = dict.fromkeys(NODES, False)
-        """The lines that are known to carry no batch in time."""
+        """Nodes that answer no batch of several records."""
         self.waiting: deque[tuple[Place, bytes]] = deque()
         """Records for which there was no memory."""
         self.count = 0
@@ -203,9 +203,6 @@ class RulesSimulation(Accumulation):
         return self.up.get(node, False) and len(self.wire[node]) < self.max_in_flight
 
     def _drain(self, node: int) -> list[Drained]:
-        line = make_line()
-        if self.slow.get(node, False):
-            line.most = 1
         return drain(
             self.schedule.ready.of(node),
             self.accumulator,
@@ -214,8 +211,9 @@ class RulesSimulation(Accumulation):
             keep_order=self.keep_order,
             thread_bytes=NO_LIMIT,
             timeout=math.inf,
-            line=line,
+            line=make_line(),
             cut=self.completer.cut_to_fit,
+            largest=1 if self.slow.get(node, False) else NO_LIMIT,
         ).taken
 
     def _send(self, node: int, drained: list[Drained]) -> None:

@@ -193,7 +193,10 @@ class WindowModel:
     def _would_be_recognised(self, request: Request) -> bool:
         """A leader that has it answers as to a duplicate. A window that has shrunk since may no longer include it."""
         since = sum(one.first_sequence >= request.first_sequence for one in self._stamped)
-        return since <= self._narrowest[request]
+        (whole,) = (
+            one for one in self._stamped if one.first_sequence <= request.first_sequence <= one.last_sequence
+        )  # it may be a part of what was split
+        return since <= self._narrowest[whole]
 
     def _may_arrive(self, request: Request) -> bool:
         return any(self._now() < self._arrives_until.get(value, 0.0) for value in request.values)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.batches.producer_batch import NO_LIMIT
+from aioproducer.producer.batches.producer_batch import LEAST_WHOLE, NO_LIMIT
 from aioproducer.producer.windows.line_limit import LineLimit
 
 
@@ -20,14 +20,36 @@ def test_nothing_is_limited_until_a_request_times_out() -> None:
     assert line().most == NO_LIMIT
 
 
-def test_each_time_out_allows_half_the_request_at_most() -> None:
+def test_a_time_out_allows_half_the_request_and_another_an_eighth() -> None:
     limit = line()
     limit.timed_out(600_000, 0.0, 30.0)
-    assert (limit.most, limit.large_at) == (300_000, 31.0)
+    assert (limit.most, limit.large_at, limit.slow) == (300_000, 31.0, False)
     limit.timed_out(600_000, 30.0, 60.0)
-    assert (limit.most, limit.large_at) == (300_000, 61.0)
-    limit.timed_out(300_000, 60.0, 90.0)
-    assert limit.most == 150_000
+    assert (limit.most, limit.large_at, limit.slow) == (75_000, 61.0, True)
+    limit.timed_out(75_000, 60.0, 90.0)
+    assert limit.most == LEAST_WHOLE, "requests take a fixed time, too"
+    limit.timed_out(LEAST_WHOLE, 90.0, 120.0)
+    assert limit.most == LEAST_WHOLE // 2
+
+
+def test_a_line_is_slow_until_requests_may_have_any_size() -> None:
+    limit = line()
+    for now in (30.0, 60.0):
+        limit.timed_out(600_000, now - 30.0, now)
+    limit.answered(10_000, 10_000, 1, 10.0, 70.0)
+    assert limit.slow
+    limit.timed_out(80_000, 70.0, 100.0)
+    assert limit.slow
+    limit.answered(10_000, 10_000, 1, 0.01, 101.0)
+    assert (limit.slow, limit.most) == (False, NO_LIMIT)
+
+
+def test_time_outs_with_answers_between_them_make_no_line_slow() -> None:
+    limit = line()
+    for now in (30.0, 60.0, 90.0):
+        limit.timed_out(600_000, now - 30.0, now)
+        limit.answered(1000, 1000, 1, 20.0, now)
+        assert not limit.slow
 
 
 def test_a_broker_that_was_only_away_has_no_limit_after_a_quick_answer() -> None:
@@ -62,7 +84,7 @@ def test_a_broker_that_answered_as_much_in_time_was_away() -> None:
         limit.timed_out(size, 70.0, 100.0)  # all were under way when it went
         assert (limit.most, limit.grown) == (NO_LIMIT, grown)
     limit.timed_out(600_000, 100.0, 130.0)
-    assert limit.most == 300_000
+    assert limit.most == 75_000
 
 
 def test_the_smaller_the_requests_the_longer_the_broker_may_have_been_away() -> None:

@@ -39,6 +39,7 @@ from aioproducer.producer.sender.cluster_watch import ClusterWatch
 from aioproducer.producer.sender.dispatcher import Dispatcher
 from aioproducer.producer.windows.frame_limit import FrameLimit
 from aioproducer.producer.windows.line_limit import LineLimit
+from aioproducer.producer.windows.node_line import NodeLine
 from aioproducer.producer.windows.timely_window import TimelyWindow
 from aioproducer.tasks.supervisor import Supervisor
 from aioproducer.timing.time_slice import TimeSlice
@@ -496,10 +497,7 @@ def what_cannot_cross_the_line_is_sent_with_others_again(monkeypatch: pytest.Mon
 
 @bug(only(on_lines_too_slow_for_batches))
 def what_is_too_large_for_the_line_is_sent_unchanged_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def must_be_cut(original: Any, self: Any, queue: Any, batch: Any, carried: int) -> bool:
-        return bool(original(self, queue, batch, NO_LIMIT))
-
-    wrap(monkeypatch, RecordAccumulator, "must_be_cut", must_be_cut)
+    monkeypatch.setattr(NodeLine, "largest_batch", lambda self, now: NO_LIMIT)
 
 
 @bug(only(of_laborious_brokers))
