@@ -130,7 +130,7 @@ class ProducerConfig(ClientConfig):
         "A batch that is ready and cannot leave yet takes more records up to this many bytes: from batch.size, with "
         "which none grows, to max.request.size. If it is not given it gives way to either, and no batch grows with a "
         "batch.size of 0 or 1. Where brokers take only small requests (socket.request.max.bytes), set it to less: they "
-        "close the connection on a larger one without an error, so that several connections end until batches are small.",
+        "close the connection on a larger one without an error, and some connections end until batches are small.",
     )
     batch_initial_size: int = key(
         Type.INT,

@@ -91,7 +91,6 @@ class ProducerBatch:
         "set_aside",
         "sizes",
         "too_large",
-        "too_slow",
         "trial",
         "unanswered",
         "written",
@@ -161,9 +160,7 @@ class ProducerBatch:
         self.asked_about = False
         """A log inquiry about it is under way."""
         self.too_large = False
-        """Connections have ended on it, again and again; it is split unless the log has it."""
-        self.too_slow = False
-        """Its line does not carry it in time; likewise."""
+        """It is larger than requests that its leader answers; it is split unless the log has it."""
         self.unanswered: i64 = 0
         """Attempts without an answer since it was last asked about."""
         self.set_aside = False

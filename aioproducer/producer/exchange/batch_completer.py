@@ -44,20 +44,15 @@ from aioproducer.timing.time_slice import TimeSlice
 log = logging.getLogger(__name__)
 
 MOST_WHOLE: Final = 10
-"""Attempts after which a batch on which connections end is split although its leader does not tell whether the log has
-it, or counts as delivered, without an offset, if the log has it."""
+"""Attempts after which a batch that its leader does not answer is split although nothing tells whether the log has
+it."""
 
 MOST_FOR_OFFSET: Final = 3
-"""Attempts after which a batch that is too large for its line counts as delivered, without an offset, if the log has
-it."""
+"""Attempts after which such a batch counts as delivered, without an offset, if the log has it."""
 
 _REFUSED: Final = (
     "is too large for the broker ({}); it is sent again in parts, as others will be: "
     "raise the topic's max.message.bytes"
-)
-_CUT_OFF: Final = (
-    "ended its connection several times without an answer; it is sent again in parts, as others will be: "
-    "raise the broker's socket.request.max.bytes"
 )
 _UNANSWERED: Final = (
     "is larger than any request that its leader answers now; it is sent again in parts, as others will be: raise "
@@ -165,10 +160,8 @@ class BatchCompleter:
         base_offset: int = -1,
         append_time: int = -1,
         refused: Mapping[int, str] | None = None,
-        too_large: bool = False,
     ) -> None:
-        """An attempt to send the batch has ended with this code; ``refused``: the broker's words on single records;
-        ``too_large``: connections have ended on it."""
+        """An attempt to send the batch has ended with this code; ``refused``: the broker's words on single records."""
         queue, batch = one.queue, one.batch
         if code in MAYBE_APPENDED or code in APPENDED:
             batch.maybe_appended = True  # first of all: if a bug ends it now, its outcome must not be NOT_SENT
@@ -203,7 +196,6 @@ class BatchCompleter:
             retries=self._config.retries,
             expired=expired,
             separable=bool(parts),
-            too_large=too_large,
         )
         if action is SUCCEED or action is SUCCEED_DUPLICATE:
             known = action is SUCCEED
@@ -251,9 +243,6 @@ class BatchCompleter:
             if action is Action.ASK:
                 batch.asked_about = True
                 self._ask(queue, batch)
-            elif action is Action.SHRINK:
-                batch.too_large = True
-                self._shrink_unless_in_log(queue, batch, now)
             return
         self._again(queue, now, now)
 
@@ -289,19 +278,19 @@ class BatchCompleter:
         sequences = queue.sequences
         if batch.result.done() or sequences is None:
             return
-        too_slow = batch.too_slow
-        too_large = batch.too_large or too_slow
-        batch.asked_about = batch.too_large = batch.too_slow = False
+        too_large = batch.too_large
+        batch.asked_about = batch.too_large = False
         batch.unanswered = 0
         if in_log and batch.has_sequence() and sequences.may_be_left_out(batch):
             in_log = None
-        most_whole = MOST_FOR_OFFSET if in_log and too_slow else MOST_WHOLE
+        most_whole = MOST_FOR_OFFSET if in_log else MOST_WHOLE
         if not batch.has_sequence() or batch.log != sequences.log:
             pass  # there is another log now: the batch is sent to that one
         elif too_large and in_log is not False and batch.attempts < most_whole:
             pass  # it is sent again as it is: if the log has it, the answer has its offset
         elif too_large and not in_log:
-            self._shrink(queue, batch, now, slow=too_slow)
+            self._log_split(queue, batch, _UNANSWERED)
+            self._shrink(queue, batch)
         elif not in_log and sequences.may_still_arrive(batch, now):
             self._wait(queue, batch, sequences, now)
         elif in_log is None and sequences.set_aside(batch):
@@ -353,26 +342,19 @@ class BatchCompleter:
         self._cut(queue, batch, target, parts)
 
     def cut_to_fit(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Splits the head of a queue, which is too large for its topic or its line (``drain``)."""
-        if batch.unanswered > 0:
-            batch.too_slow = True
-            self._shrink_unless_in_log(queue, batch, self._accumulator.loop.time())
-        else:
-            self._cut(queue, batch, target_size(batch, self._accumulator.fitting(queue, batch)), [])
-
-    def _shrink_unless_in_log(self, queue: PartitionQueue, batch: ProducerBatch, now: float) -> None:
-        """Splits a batch in line that is ``too_large`` or ``too_slow``, once its leader has said that its log does not
-        have it; at once if no leader can tell."""
-        if batch.has_sequence():
-            batch.asked_about = True
+        """Splits the head of a queue, which is too large for its topic or its node (``drain``). One that was sent is
+        split once its leader has said that its log does not have it."""
+        if batch.unanswered == 0:
+            self._shrink(queue, batch)
+        elif batch.has_sequence():
+            batch.asked_about = batch.too_large = True
             self._ask(queue, batch)
         else:
-            self._shrink(queue, batch, now, slow=batch.too_slow)
+            self._log_split(queue, batch, _UNANSWERED)
+            self._shrink(queue, batch)
 
-    def _shrink(self, queue: PartitionQueue, batch: ProducerBatch, now: float, *, slow: bool) -> None:
-        self._log_split(queue, batch, _UNANSWERED if slow else _CUT_OFF)
-        limit = self._accumulator.fitting(queue, batch) if slow else self._sealer.limit_after(batch, now)
-        self._cut(queue, batch, target_size(batch, limit), [])
+    def _shrink(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._cut(queue, batch, target_size(batch, self._accumulator.fitting(queue, batch)), [])
 
     def _cut(self, queue: PartitionQueue, batch: ProducerBatch, target: int, parts: list[int]) -> None:
         then = partial(self._cut_up, queue, target, parts)

@@ -22,7 +22,6 @@ class Action(Enum):
     SUCCEED_DUPLICATE = "complete it; the broker no longer knows its offset"
     RETRY = "send it again after the back-off"
     SPLIT = "it is too large: send it again in smaller ones"
-    SHRINK = "connections end on it: send it again in smaller ones, unless the log has it"
     SEPARATE = "some of its records are refused: send it again in parts, those and the others"
     RESTAMP = "it is proven absent, and its stamp is no longer usable: send it again under the next epoch"
     WAIT = "attempts of it and of an earlier batch may still arrive, in order: send it again when none can"
@@ -73,11 +72,9 @@ def decide(
     retries: int,
     expired: bool,
     separable: bool = False,
-    too_large: bool = False,
 ) -> Action:
     """The action for a batch answered with ``code`` at ``now``. ``expired``: its delivery.timeout.ms is over;
-    ``separable``: the answer names some of its records;
-    ``too_large``: connections have ended on it, as on a request above ``socket.request.max.bytes``.
+    ``separable``: the answer names some of its records.
 
     ``batch.maybe_appended`` must cover the earlier attempts and this answer.
     """
@@ -98,9 +95,7 @@ def decide(
     if not error_class(code).retriable:
         return Action.FAIL
     void = sequences is not None and batch.has_sequence() and sequences.is_void(batch)
-    if void:
-        return Action.RESTAMP
-    return Action.SHRINK if too_large and batch.count > 1 else Action.RETRY
+    return Action.RESTAMP if void else Action.RETRY
 
 
 def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences, now: float) -> Action:

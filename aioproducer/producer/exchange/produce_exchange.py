@@ -97,8 +97,6 @@ class InFlightBatches(InFlightRequest):
         self.answer: ProduceAnswer | None = None
         self.answers: list[PartitionAnswer | None] = []
         """Those of its batches, once they are being handled."""
-        self.too_large = False
-        """Its connection has ended because it was too large."""
         self.handled: i64 = 0
         """The batches whose end is handled."""
 
@@ -265,7 +263,7 @@ class ProduceExchange:
         while request.handled < len(drained):
             one = drained[request.handled]
             request.handled += 1
-            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now, too_large=request.too_large)
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
             if self._slice.over():
                 break
         self._wake()
@@ -282,7 +280,6 @@ class ProduceExchange:
             line.limit.timed_out(size, request.sent_at, now)
         elif isinstance(error.__cause__, NetworkException):
             line.frames.cut_off(size, request.sent_at, now)
-            request.too_large = len(request.drained) == 1 and line.frames.blames(size)
 
     def answered(self, request: InFlightBatches) -> bool:
         """A request has ended, and each of its batches with it: successes in one go, errors, whose handling takes far

@@ -3,7 +3,7 @@
 A broker that reads the length of a larger one closes the connection without an answer. So do a broker that stops, and a
 network that fails. The largest request without an answer is therefore suspect at each end of a connection, and an
 answer to one as large clears it. After two such ends in a row requests have at most half the size of the smallest
-suspect. From the third on a batch alone in a request of that size is blamed, and others as large have to be split.
+suspect. From the third on batches of more have to be split.
 
 Rules only: no asyncio, no clock.
 """
@@ -48,10 +48,6 @@ class FrameLimit:
             self._ended_at = now
         if size > self._last:
             self._last = size
-
-    def blames(self, size: i64) -> bool:
-        """Whether a request of ``size`` bytes, just cut off, has probably been too large."""
-        return self._ends > SUSPECTED_AFTER and size >= self._before
 
     def answered(self, size: i64) -> None:
         """A request of ``size`` bytes was answered."""

@@ -1020,7 +1020,6 @@ class PartitionMachine(RuleBasedStateMachine):
         fates=st.lists(st.sampled_from(FATES), max_size=5),
         received=st.integers(0, 6),
         lost=st.booleans(),
-        blamed=st.booleans(),
         late=st.booleans(),
         arriving=st.integers(0, 5),
     )
@@ -1031,7 +1030,6 @@ class PartitionMachine(RuleBasedStateMachine):
         fates: list[Fate],
         received: int,
         lost: bool,
-        blamed: bool,
         late: bool,
         arriving: int,
     ) -> None:
@@ -1048,7 +1046,7 @@ class PartitionMachine(RuleBasedStateMachine):
         for _ in range(min(received, len(here.answers))):
             here.receive()
         if lost and (here.wire or here.answers):
-            here.disconnect(arriving, blamed=blamed, late=late)
+            here.disconnect(arriving, late=late)
 
     @rule(seconds=st.sampled_from([0.1, 1.2]), rounds=st.integers(1, 3))
     def go_well(self, seconds: float, rounds: int) -> None:
@@ -1135,8 +1133,8 @@ def course(random: Random, steps: int) -> None:
             case 4 if random.random() < 0.3:
                 here.restart(random.randint(0, 5))
             case 4 if here.wire or here.answers:
-                why = random.random()
-                here.disconnect(random.randint(0, 5), blamed=why < 0.3, late=why > 0.5)
+                late = random.random() < 0.5
+                here.disconnect(random.randint(0, 5), late=late)
             case 5 if here.completer.incomplete:
                 here.expire_oldest()
             case 6 if here.zombies:

@@ -63,8 +63,8 @@ class Case:
         self.batch.attempts = attempts
         self.batch.maybe_appended = maybe_appended
 
-    def decide(self, code: ErrorCode, *, retries: int = 100, expired: bool = False, too_large: bool = False) -> Action:
-        return decide(code, self.batch, self.sequences, 0.0, retries=retries, expired=expired, too_large=too_large)
+    def decide(self, code: ErrorCode, *, retries: int = 100, expired: bool = False) -> Action:
+        return decide(code, self.batch, self.sequences, 0.0, retries=retries, expired=expired)
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
@@ -167,14 +167,3 @@ def test_a_batch_that_is_too_large_is_split_whatever_the_retries() -> None:
     assert case.decide(code, expired=True) is Action.FAIL
     case.batch.maybe_appended = True
     assert case.decide(code) is Action.SPLIT
-
-
-@pytest.mark.parametrize("idempotent", [True, False])
-def test_a_batch_on_which_connections_end_is_made_smaller_while_it_may_be_retried(idempotent: bool) -> None:
-    case, lost = Case(idempotent=idempotent, attempts=3), ErrorCode.NETWORK_EXCEPTION
-    assert case.decide(lost, too_large=True) is Action.RETRY  # a single record
-    case.batch.count = 2
-    assert case.decide(lost, too_large=True) is Action.SHRINK
-    assert case.decide(lost) is Action.RETRY
-    assert case.decide(lost, too_large=True, retries=2) is Action.FAIL
-    assert case.decide(lost, too_large=True, expired=True) is Action.FAIL

@@ -54,9 +54,9 @@ class LogsMachine(RuleBasedStateMachine):
         self.turn(0.0)
 
     @precondition(lambda self: any(self.here.wire.values()))
-    @rule(handled=st.integers(0, 5), arriving=st.booleans(), blamed=st.booleans(), late=st.booleans())
-    def disconnect(self, handled: int, arriving: bool, blamed: bool, late: bool) -> None:
-        self.here.disconnect(NODE, handled, blamed=blamed, late=late)
+    @rule(handled=st.integers(0, 5), arriving=st.booleans(), late=st.booleans())
+    def disconnect(self, handled: int, arriving: bool, late: bool) -> None:
+        self.here.disconnect(NODE, handled, late=late)
         if not arriving:
             self.here.late.clear()
         self.turn(2.0)

@@ -63,9 +63,9 @@ class RulesMachine(RuleBasedStateMachine):
             self.turn(0.0)
 
     @precondition(lambda self: any(self.here.wire.values()))
-    @rule(node=node, handled=st.integers(0, 3), blamed=st.booleans(), late=st.booleans())
-    def disconnect(self, node: int, handled: int, blamed: bool, late: bool) -> None:
-        self.here.disconnect(node, handled, blamed=blamed, late=late)
+    @rule(node=node, handled=st.integers(0, 3), late=st.booleans())
+    def disconnect(self, node: int, handled: int, late: bool) -> None:
+        self.here.disconnect(node, handled, late=late)
 
     @rule(node=node, up=st.booleans())
     def reach(self, node: int, up: bool) -> None:

@@ -298,9 +298,9 @@ class PartitionSimulation(Accumulation):
     def _produce(self, sent: Sent) -> tuple[ErrorCode, int]:
         return self.broker.produce(sent.request)
 
-    def disconnect(self, arriving: int, *, blamed: bool = False, late: bool = False) -> None:
+    def disconnect(self, arriving: int, *, late: bool = False) -> None:
         """The connection is lost, with its answers; of its requests the first ``arriving`` may still be processed.
-        ``blamed``: as connections before, on batches of this size; ``late``: because none was answered in time."""
+        ``late``: because it answers none that is large."""
         ended = [*(sent for sent, _, _ in self.answers), *self.wire]
         if zombies := list(self.wire)[:arriving]:
             until = self.loop.now + self.config.request_timeout_ms / 1000
@@ -309,7 +309,7 @@ class PartitionSimulation(Accumulation):
         self.wire.clear()
         self.slow |= late
         for sent in ended:
-            self.completer.ended(sent.drained, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now, too_large=blamed)
+            self.completer.ended(sent.drained, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now)
 
     def restart(self, arriving: int) -> None:
         """The broker goes and comes back: its snapshot has the last batch of each producer."""

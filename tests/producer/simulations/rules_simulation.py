@@ -266,10 +266,10 @@ class RulesSimulation(Accumulation):
             self._ended(one, code, offset)
         self.woken = True
 
-    def _ended(self, one: Drained, code: ErrorCode, offset: int = -1, *, blamed: bool = False) -> None:
+    def _ended(self, one: Drained, code: ErrorCode, offset: int = -1) -> None:
         if one.queue.sequences is not None:
             self.models[one.queue.topic, one.queue.partition].ended(self.stamped[one.batch], code)
-        self.completer.ended(one, code, "", self.loop.now, base_offset=offset, too_large=blamed)
+        self.completer.ended(one, code, "", self.loop.now, base_offset=offset)
 
     def _data(self, one: Drained) -> tuple[UUID, bytes]:
         """What a broker sees of a batch."""
@@ -314,9 +314,9 @@ class RulesSimulation(Accumulation):
         if self.loop.now < until:
             self._produce(node, place, data, ErrorCode.NONE)
 
-    def disconnect(self, node: int, handled: int, *, blamed: bool = False, late: bool = False) -> None:
+    def disconnect(self, node: int, handled: int, *, late: bool = False) -> None:
         """The connection ends; of the requests on it the first few were handled all the same, or will be.
-        ``blamed``: as connections before, on batches of this size; ``late``: because none was answered in time."""
+        ``late``: because it answers none that is large."""
         for model in self.models.values():
             model.disconnected(node)
         self.windows.connection_lost(node)
@@ -331,7 +331,7 @@ class RulesSimulation(Accumulation):
                     self._produce(node, place, data, ErrorCode.NONE)
                 elif self.idempotent:  # without, whatever comes late comes twice
                     self.late.append((node, place, data, self.loop.now + self.completer._arrival))
-                self._ended(one, ErrorCode.NETWORK_EXCEPTION, blamed=blamed)
+                self._ended(one, ErrorCode.NETWORK_EXCEPTION)
         self.woken = True
 
     def move(self, place: Place, leader: int, *, told: bool) -> None:

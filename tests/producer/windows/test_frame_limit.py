@@ -15,7 +15,7 @@ def test_nothing_is_limited_by_a_broker_that_is_restarted() -> None:
     assert limit.most(0.0) == NO_LIMIT
     ended(limit, 10.0, 300, 200_000, 500)
     assert limit.most(10.0) == NO_LIMIT
-    assert not limit.blames(200_000)
+    assert limit.largest_batch(10.0) == NO_LIMIT
 
 
 def test_the_largest_request_is_suspect_from_the_second_end_on() -> None:
@@ -23,11 +23,9 @@ def test_the_largest_request_is_suspect_from_the_second_end_on() -> None:
     ended(limit, 10.0, 300, 200_000)
     ended(limit, 20.0, 300, 250_000, 16_000)
     assert limit.most(20.0) == 100_000
-    assert not limit.blames(250_000)
+    assert limit.largest_batch(20.0) == NO_LIMIT, "a batch alone may be larger"
     ended(limit, 30.0, 16_000, 200_000)
-    assert limit.blames(200_000)
-    assert not limit.blames(16_000)
-    assert limit.most(30.0) == 100_000
+    assert limit.most(30.0) == limit.largest_batch(30.0) == 100_000
 
 
 def test_each_end_halves_what_is_too_large_still() -> None:

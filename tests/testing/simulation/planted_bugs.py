@@ -508,7 +508,7 @@ def more_is_under_way_than_can_be_answered_in_time(monkeypatch: pytest.MonkeyPat
 
 @bug(only(growing_beyond_requests))
 def what_ends_connections_is_sent_unchanged_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FrameLimit, "blames", lambda self, size: False)
+    monkeypatch.setattr(FrameLimit, "largest_batch", lambda self, now: NO_LIMIT)
 
 
 @bug(only(compacted, codes=0.1))
