@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
 from aioproducer.acls import AclBinding, AclBindingFilter
 from aioproducer.admin.admin_config import AdminConfig
@@ -23,7 +23,7 @@ from aioproducer.admin.quotas import ClientQuotaEntity, Wanted
 from aioproducer.admin.topics import NewTopic, TopicDescription
 from aioproducer.config_types import AdminConfigs
 from aioproducer.configs.client_config import client_config
-from aioproducer.configs.properties import read_properties
+from aioproducer.configs.properties import given_configs
 from aioproducer.errors import KafkaError
 from aioproducer.net.client_lifecycle import ClientLifecycle
 from aioproducer.types import OffsetAndMetadata, TopicPartition
@@ -56,8 +56,7 @@ class KafkaAdmin(ClientLifecycle[AdminConfig]):
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
         """An admin client from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
-        given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
-        return cls(**given)
+        return cls(**given_configs(config))
 
     async def describe_cluster(self) -> ClusterDescription:
         """The cluster's id, its brokers and its controller."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from aioproducer.errors import ConfigException
 
@@ -14,6 +14,19 @@ _BLANKS: Final = " \t\f"
 _ENTRY: Final = r"(?s)((?:[^\\=: \t\f]|\\.)*)([ \t\f]*[=:]?[ \t\f]*)(.*)"
 _ESCAPE: Final = r"(?s)\\(u[0-9a-fA-F]{4}|.)"
 _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def given_configs(config: Mapping[str, object] | str) -> Mapping[str, Any]:
+    """Configs by name, from a mapping or the text of a ``.properties`` file; ConfigException if it is neither."""
+    if isinstance(config, str):
+        return read_properties(config)
+    wanted = "configs are a mapping from Kafka's names to values, or the text of a .properties file"
+    if not isinstance(config, Mapping):
+        raise ConfigException(f"{wanted}; this is of type {type(config).__name__}")
+    for name in config:
+        if not isinstance(name, str):
+            raise ConfigException(f"{wanted}; one name is of type {type(name).__name__}")
+    return config
 
 
 def read_properties(text: str) -> dict[str, str]:

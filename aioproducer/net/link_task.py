@@ -38,6 +38,9 @@ log = logging.getLogger(__name__)
 # Brokers refuse versions with other characters than these (a local version has a +).
 SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
 
+LETS_GO: Final = 0.1
+"""Seconds in which an event loop lets go of a socket that has nothing left to send."""
+
 REAUTHENTICATION_INTERVAL: Final = 1.01
 """The least seconds between two renewals of a session: brokers refuse a second one within a second by their own clock
 (Kafka's ``KafkaChannel``)."""
@@ -361,13 +364,24 @@ class LinkTask:
 
 
 async def close(link: BrokerLink, grace: float) -> None:
-    """Closes for good. What was written (acks=0) gets ``grace`` seconds to leave the socket."""
+    """Closes for good. What was written (acks=0) gets ``grace`` seconds to leave the socket.
+
+    In this time the requests that have an answer get theirs, too: a system resets a connection that is closed before
+    an answer on its way is read, and the broker's system then drops what the broker has not read.
+    """
     link.end()
     if (connection := link.connection) is None:
         return
-    connection.close(NetworkException(f"the client closed its connection to {connection.peer}"), graceful=True)
+    error = NetworkException(f"the client closed its connection to {connection.peer}")
+    if grace > 0.0:
+        connection.close_when_answered(error, graceful=True)
+    else:
+        connection.close(error, graceful=True)
     try:
         await asyncio.wait([connection.ended], timeout=grace)
+        if connection.error is None:  # there was no answer
+            connection.close(error, graceful=True)
+            await asyncio.wait([connection.ended], timeout=LETS_GO)
     finally:
         if not connection.ended.done():
             connection.abort()

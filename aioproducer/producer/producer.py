@@ -13,7 +13,7 @@ from uuid import UUID
 from aioproducer.build_info import say_if_interpreted
 from aioproducer.config_types import ProducerConfigs
 from aioproducer.configs.producer_config import ProducerConfig, producer_config, with_serializers
-from aioproducer.configs.properties import read_properties
+from aioproducer.configs.properties import given_configs
 from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError
 from aioproducer.errors.printable import printable
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
@@ -110,8 +110,7 @@ class KafkaProducer(RecordCalls[K, V], metaclass=ProducerType):
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
         """A producer from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
-        given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
-        return cls(**given)
+        return cls(**given_configs(config))
 
     @property
     def config(self) -> ProducerConfig:

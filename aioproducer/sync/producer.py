@@ -13,7 +13,7 @@ from uuid import UUID
 from aioproducer.config_types import ProducerConfigs
 from aioproducer.configs.config_def import INT_MAX, LONG_MAX
 from aioproducer.configs.producer_config import ProducerConfig, with_serializers
-from aioproducer.configs.properties import read_properties
+from aioproducer.configs.properties import given_configs
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.prepared_txn_state import PreparedTxnState
@@ -90,8 +90,7 @@ class KafkaProducer(Generic[K, V]):
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
         """A producer from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
-        given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
-        return cls(**given)
+        return cls(**given_configs(config))
 
     @property
     def config(self) -> ProducerConfig:

@@ -184,6 +184,27 @@ async def open_batches(loop: MeasuredLoop, size: int) -> Held:
     return await _lingering(loop, size, five_more)
 
 
+async def table(loop: MeasuredLoop, size: int) -> Held:
+    """A table of five records for each of many partitions, in turn."""
+    import pyarrow as pa
+
+    rows = pa.table({"value": [bytes(50)] * (5 * size), "partition": [*range(size)] * 5})
+
+    async def send(producer: KafkaProducer) -> None:
+        result = await producer.send_table("t", rows, value="value", partition="partition")
+        if result.delivered != 5 * size:
+            raise WrongRun("not all records were delivered")
+
+    with ThreadedCluster() as cluster:
+        cluster.create_topic("t", size)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            await producer.partitions_for("t")
+            gc.collect()
+            with loop.measured() as held:
+                await asyncio.create_task(send(producer))
+    return held
+
+
 @contextlib.asynccontextmanager
 async def _patient_producer(size: int, **config: Any) -> AsyncIterator[KafkaProducer]:
     """A producer with memory for a lingering batch in each partition of the topic, and for a large record."""
@@ -593,6 +614,7 @@ CASES = (
     Case(
         "open-batches", "partitions with a lingering batch each, and five more records for each", 10_000, open_batches
     ),
+    Case("table", "partitions, and a table with five records for each", 10_000, table),
     Case("hurry", "partitions with a lingering batch each, and a record that waits for memory", 10_000, hurry),
     Case("close", "partitions with a lingering batch each, closed by `close(0)`", 10_000, close),
     Case("close-parked", "tasks that await `send` without metadata, ended by `close(0)`", 20_000, close_parked),

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioproducer import KafkaProducer, sync
+from aioproducer.admin import KafkaAdmin
 from aioproducer.configs.properties import read_properties
 from aioproducer.errors import ConfigException
 
@@ -110,3 +114,12 @@ def escaped(text: str, blank: str) -> str:
 def test_properties_stored_by_java_are_read_back(entries: dict[str, str]) -> None:
     text = "".join(f"{escaped(name, BLANK)}={escaped(value, ' ')}\n" for name, value in entries.items())
     assert read_properties(text) == entries
+
+
+@pytest.mark.parametrize("client", [KafkaProducer, KafkaAdmin, sync.KafkaProducer])
+@pytest.mark.parametrize(
+    ("config", "why"), [(5, "this is of type int"), (None, "NoneType"), ({1: 2}, "one name is of type int")]
+)
+def test_configs_that_are_none_are_refused(client: Any, config: Any, why: str) -> None:
+    with pytest.raises(ConfigException, match=f"a mapping from Kafka's names to values.*{why}"):
+        client.from_config(config)

@@ -31,7 +31,7 @@ async def test_written_requests_leave_before_the_connection_closes() -> None:
     link = connected(scene)
     results: list[Any] = []
     scene.send(results)
-    await close(link, 10)
+    await close(link, 0.005)
     assert (link.state, scene.transport.closed) == (LinkState.CLOSED, "close")
     assert isinstance(results[0][1], NetworkException)
     await close(link, 10)

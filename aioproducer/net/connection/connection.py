@@ -128,6 +128,7 @@ class Connection:
         """Whether its end leaves the fate of a request open. Without responses the fate is never known."""
         self._last_words: KafkaError | None = None
         """Why it closes when the requests under way have been answered."""
+        self._closes_gracefully = False
         self._final: KafkaError | None = None
         """Why it closes when the answers received so far have been handled: no other will be read."""
         self.ended: asyncio.Future[None] = self._loop.create_future()
@@ -184,11 +185,12 @@ class Connection:
         """When the oldest request without an answer was sent; NaN if there is none."""
         return self.in_flight[0].sent_at if self.in_flight else math.nan
 
-    def close_when_answered(self, error: KafkaError) -> None:
+    def close_when_answered(self, error: KafkaError, *, graceful: bool = False) -> None:
         """Takes no more requests, and closes when those under way have been answered."""
         self._last_words = error
+        self._closes_gracefully = graceful
         if not self.in_flight and self._answering is None:
-            self.close(error)
+            self.close(error, graceful=graceful)
 
     def close(self, error: KafkaError, *, graceful: bool = False) -> None:
         """Ends the connection; everything still in flight ends with ``error`` as the reason.
@@ -417,7 +419,7 @@ class Connection:
             self._on_crash(bug)
         self._answering = None if done else request
         if done and self._last_words is not None and not self.in_flight:
-            self.close(self._last_words)
+            self.close(self._last_words, graceful=self._closes_gracefully)
 
     def _tell_loss(self, request: InFlightRequest) -> None:
         """Lets the oldest request fail, for a turn of the loop."""

@@ -6,6 +6,8 @@ single sends.
 
 from __future__ import annotations
 
+from typing import Final
+
 from mypy_extensions import i64
 
 from aioproducer.producer.accumulator.built_in_partitioner import BuiltInPartitioner
@@ -17,6 +19,12 @@ from aioproducer.producer.bulk.tally import BulkTally
 from aioproducer.records.batch_layout import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, ByteColumn, Column, NumberColumn, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
+
+WORK: Final = 500
+"""Rows by themselves, or runs of rows for one batch, in one call: then the caller may give the loop a turn."""
+
+OPENING: Final = 10
+"""The first row of a batch counts as so many: the batch is opened for it."""
 
 
 def append_rows(
@@ -33,7 +41,7 @@ def append_rows(
     """Appends rows from ``begin`` to before ``end``; the first of the columns is number ``first`` of the call.
 
     A partition of -1 is chosen here, a timestamp of -1 means now. Returns the first row left over: it must wait, can
-    never be sent, or is not bytes.
+    never be sent, is not bytes, or is for another call, as WORK is done.
     """
     queues = None if accumulator.detour else accumulator.topics.get(topic)
     if queues is None:
@@ -45,7 +53,8 @@ def append_rows(
     limit = accumulator.largest_record()
     now = accumulator.now_ms()
     at = begin
-    while at < end and count > 0:
+    left: i64 = WORK
+    while at < end and count > 0 and left > 0:
         partition: i64 = -1
         if partitions is not None:
             partition = partitions.value(at)
@@ -77,6 +86,7 @@ def append_rows(
             batch.append_row(timestamp, columns, at, key_size, value_size, rest)
             after = at + 1
         tally.took(batch.result, number, first + at, after - at)
+        left -= 1 if number > 0 else OPENING
         at = after
     return at
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64
 
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException, SerializationException
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.bulk.append import append_rows
+from aioproducer.producer.bulk.append import OPENING, WORK, append_rows
 from aioproducer.producer.bulk.tally import BulkTally
 from aioproducer.records.record_columns import ListColumn, RecordColumns
+
+SINGLE: Final = 3
+"""A record that is appended by itself takes as long as so many others."""
 
 
 @final
@@ -64,7 +67,7 @@ class Rows:
         tally: BulkTally,
         refused: list[tuple[int, KafkaError]],
     ) -> i64:
-        """Appends rows from ``begin`` on without waiting; returns the first row not handled.
+        """Appends rows from ``begin`` on without waiting, until WORK is done; returns the first row not handled.
 
         A row that can never be sent goes into ``refused``, by its number in the call.
         """
@@ -75,9 +78,12 @@ class Rows:
         headers = self.headers
         simple = partitions is None and timestamps_ms is None and headers is None
         at = begin
-        while at < self.count:
+        left: i64 = WORK
+        while at < self.count and left > 0:
             if simple:
+                before = at
                 at = append_rows(accumulator, topic, self._columns, at, self.count, self.first, tally)
+                left -= (at - before) * OPENING
                 if at == self.count:
                     break
             try:
@@ -95,5 +101,6 @@ class Rows:
                 if delivery is None:
                     break
                 tally.took(delivery._result, delivery._index, self.first + at)
+            left -= SINGLE
             at += 1
         return at

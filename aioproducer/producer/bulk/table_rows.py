@@ -60,7 +60,7 @@ class TableRows:
         tally: BulkTally,
         refused: list[tuple[int, KafkaError]],
     ) -> i64:
-        """Appends rows from ``begin`` on without waiting; returns the first row not handled.
+        """Appends rows from ``begin`` on without waiting, until much is done; returns the first row not handled.
 
         A row that can never be sent goes into ``refused``, by its number in the call.
         """

@@ -131,8 +131,9 @@ def _memory(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThresh
             available,
             least,
             Severity.WARNING,
-            "records come faster than the brokers take them: await send() or enqueue(), raise buffer.memory, "
-            f"or help the brokers{_slowest(found)}",
+            "little of buffer.memory is left: many partitions have batches that linger (raise buffer.memory), or "
+            "records come faster than the brokers take them: await send() or enqueue(), or help the "
+            f"brokers{_slowest(found)}",
         )
     most = limits.parked * config.parked_memory
     parked = found["parked-bytes"]

@@ -47,9 +47,6 @@ MOST_WHOLE: Final = 10
 """Attempts after which a batch that its leader does not answer is split although nothing tells whether the log has
 it."""
 
-MOST_FOR_OFFSET: Final = 3
-"""Attempts after which such a batch counts as delivered, without an offset, if the log has it."""
-
 _REFUSED: Final = (
     "is too large for the broker ({}); it is sent again in parts, as others will be: "
     "raise the topic's max.message.bytes"
@@ -283,10 +280,10 @@ class BatchCompleter:
         batch.unanswered = 0
         if in_log and batch.has_sequence() and sequences.may_be_left_out(batch):
             in_log = None
-        most_whole = MOST_FOR_OFFSET if in_log else MOST_WHOLE
+        has_time = now - batch.created < self._timeout / 2
         if not batch.has_sequence() or batch.log != sequences.log:
             pass  # there is another log now: the batch is sent to that one
-        elif too_large and in_log is not False and batch.attempts < most_whole:
+        elif too_large and batch.attempts < MOST_WHOLE and (in_log is None or (in_log and has_time)):
             pass  # it is sent again as it is: if the log has it, the answer has its offset
         elif too_large and not in_log:
             self._log_split(queue, batch, _UNANSWERED)

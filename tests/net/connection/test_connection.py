@@ -496,6 +496,21 @@ async def test_a_connection_that_is_not_made_yet_is_aborted_at_once() -> None:
     assert scene.transport.closed == "abort"
 
 
+async def test_a_graceful_close_when_answered_lets_what_was_written_leave() -> None:
+    """An answer that nobody reads would have the system reset the connection, and what acks=0 wrote would be lost."""
+    scene = Scene()
+    results: list[Any] = []
+    scene.send(results)
+    scene.send([], expect_response=False)
+    scene.connection.close_when_answered(NetworkException("the end"), graceful=True)
+    await asyncio.sleep(0)
+    assert scene.transport.closed == ""
+    scene.receive(scene.answer(scene.correlation_ids()[0]))
+    await scene.connection.ended
+    assert scene.transport.closed == "close"
+    assert results[0][1] is None
+
+
 async def test_close_when_answered() -> None:
     scene = Scene()
     results: list[Any] = []

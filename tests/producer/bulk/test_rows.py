@@ -3,12 +3,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.errors import KafkaError
 from aioproducer.producer.batches.producer_batch import ProducerBatch
-from aioproducer.producer.bulk.rows import Rows
+from aioproducer.producer.bulk.append import OPENING, WORK
+from aioproducer.producer.bulk.rows import SINGLE, Rows
 from aioproducer.producer.bulk.tally import BulkTally
 from tests.producer.simulations.standing_loop import Accumulation
 
@@ -97,3 +99,21 @@ def test_columns_that_were_not_given_are_none() -> None:
     rows = Rows(0, [b"value", None, "text"], None, None, None, None)
     assert rows.record(0) == (b"value", None, None, None, None)
     assert rows.value_bytes() == 5
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_call_does_only_so_much(keyed: bool) -> None:
+    """The loop may get a turn before rows have opened batches for all partitions."""
+    here = Accumulation(memory=10**7)
+    here.add_topic("t", 1000)
+    count = 1000
+    keys = [b"%d" % number for number in range(count)] if keyed else None
+    partitions = None if keyed else [*range(count)]
+    rows = Rows(0, [b"v"] * count, keys, partitions, None, None)
+    at, opened, tally = 0, 0, BulkTally(here.loop)
+    while at < count:
+        before, at = at, int(rows.append_to(here.accumulator, "t", at, tally, []))
+        assert before < at <= before + WORK
+        assert len(here.opened) - opened <= max(WORK // OPENING, WORK // SINGLE) + 1
+        opened = len(here.opened)
+    assert sum(batch.count for batch in here.opened) == count
