@@ -62,7 +62,9 @@ class LineLimit:
         self._largest = largest
         self._beside = float(beside)
         self._late: i64 = 0
-        """Time-outs since the last answer, but for requests that waited for others."""
+        """Time-outs, but for requests that waited for others, since a request as large as the smallest was answered."""
+        self._late_size: i64 = NO_LIMIT
+        """The size of the smallest."""
         self._deferred_at: float = math.inf
         self._unanswered: i64 = 0
         self._early: i64 = NO_LIMIT
@@ -114,6 +116,7 @@ class LineLimit:
         if served < min(max(self._timeout / 2, LONGER * self._served), self._timeout):
             return
         self._late += 1
+        self._late_size = min(self._late_size, i64(size))
         if size <= self._carried:
             self._carried //= SPARE
             return
@@ -129,7 +132,8 @@ class LineLimit:
         """A request of ``size`` bytes was answered ``took`` seconds after it was sent. ``ahead`` is what :meth:`sent`
         returned, of ``requests`` requests with this one: in that time the line has carried as much."""
         self._unanswered -= size
-        self._late = 0
+        if size >= self._late_size:
+            self._forget_late()
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self.way = min(self.way, took)
         # The way does not always take the same time, so less than it says little.
@@ -150,10 +154,15 @@ class LineLimit:
         if largest >= self._largest:
             self.most = NO_LIMIT
             self.slow = False
+            self._forget_late()
         else:
             self.most = max(self.most, i64(int(largest)))
         if self.most < NO_LIMIT:
             self.grown = max(self.grown, self._shared())
+
+    def _forget_late(self) -> None:
+        self._late = 0
+        self._late_size = NO_LIMIT
 
     def _shared(self) -> i64:
         """The size of which as many as may be under way make the largest request."""

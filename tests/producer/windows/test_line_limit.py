@@ -44,12 +44,13 @@ def test_a_line_is_slow_until_requests_may_have_any_size() -> None:
     assert (limit.slow, limit.most) == (False, NO_LIMIT)
 
 
-def test_time_outs_with_answers_between_them_make_no_line_slow() -> None:
+@pytest.mark.parametrize(("size", "slow"), [(1000, True), (600_000, False)])
+def test_time_outs_make_a_line_slow_unless_as_much_is_answered_between_them(size: int, slow: bool) -> None:
     limit = line()
-    for now in (30.0, 60.0, 90.0):
+    for now in (30.0, 60.0):
         limit.timed_out(600_000, now - 30.0, now)
-        limit.answered(1000, 1000, 1, 20.0, now)
-        assert not limit.slow
+        assert limit.slow == (slow and now > 30.0)
+        limit.answered(size, size, 1, 20.0, now)
 
 
 def test_a_broker_that_was_only_away_has_no_limit_after_a_quick_answer() -> None:
