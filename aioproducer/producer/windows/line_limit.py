@@ -11,8 +11,8 @@ bytes in proportion, give or take CHANCE.
 A time-out says something about the size only if the request was the first unanswered one for long: otherwise it waited
 for those ahead of it (``timely_window``). If requests as large were answered early before, the broker was away, and its
 line is not slow: such a time-out limits nothing. After each one only requests SPARE times smaller prove as much, until
-there is an early answer again. After two time-outs in a row the line is slow, and requests have at most a part in SPARE
-of the size.
+there is an early answer again. After two time-outs, and no answer to a request as large between them, the line is slow:
+requests have at most a part in SPARE of the size.
 
 Batches grow while they wait, and one that has been sent is split only if its line has become slow. So on the way to a
 node none grows beyond what the line has shown to carry in time, by the same rule with as many of them under way as may
