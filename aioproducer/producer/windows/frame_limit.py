@@ -29,8 +29,8 @@ class FrameLimit:
     """The limit of one node. Sizes are in bytes of batches, times in seconds of the loop's clock."""
 
     def __init__(self) -> None:
-        self._ends: i64 = 0
-        """Connections that ended in a row, without an answer to a request as large as the suspect."""
+        self.suspects: i64 = 0
+        """Connections that ended in a row, each with a suspect, without an answer to a request as large."""
         self._ended_at: float = -math.inf
         self._before: i64 = NO_LIMIT
         """The smallest suspect of all but the last of them."""
@@ -42,32 +42,32 @@ class FrameLimit:
         if sent_at > self._ended_at:  # otherwise its connection has been counted
             if now - self._ended_at > DOUBTED_AFTER:
                 self._forget()
-            self._before = self._suspect() if self._ends else NO_LIMIT
+            self._before = self._suspect() if self.suspects else NO_LIMIT
             self._last = 0
-            self._ends += 1
+            self.suspects += 1
             self._ended_at = now
         if size > self._last:
             self._last = size
 
     def answered(self, size: i64) -> None:
         """A request of ``size`` bytes was answered."""
-        if self._ends and size >= self._suspect():
+        if self.suspects and size >= self._suspect():
             self._forget()
 
     def most(self, now: float) -> i64:
         """The most bytes for a request, unless it has only one batch."""
-        if self._ends < SUSPECTED_AFTER or now - self._ended_at > DOUBTED_AFTER:
+        if self.suspects < SUSPECTED_AFTER or now - self._ended_at > DOUBTED_AFTER:
             return NO_LIMIT
         return self._suspect() // 2
 
     def largest_batch(self, now: float) -> i64:
         """The same for a request with one batch of several records; no limit while that may be wrong."""
-        return self.most(now) if self._ends > SUSPECTED_AFTER else NO_LIMIT
+        return self.most(now) if self.suspects > SUSPECTED_AFTER else NO_LIMIT
 
     def _suspect(self) -> i64:
         return self._last if self._last < self._before else self._before
 
     def _forget(self) -> None:
-        self._ends = 0
+        self.suspects = 0
         self._before = NO_LIMIT
         self._last = 0

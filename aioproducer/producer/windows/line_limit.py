@@ -133,7 +133,8 @@ class LineLimit:
         returned, of ``requests`` requests with this one: in that time the line has carried as much."""
         self._unanswered -= size
         if size >= self._late_size:
-            self._forget_late()
+            self._late = 0
+            self._late_size = NO_LIMIT
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self.way = min(self.way, took)
         # The way does not always take the same time, so less than it says little.
@@ -150,19 +151,18 @@ class LineLimit:
         slow = grown < float(size) or 2 * size >= self.grown or ahead >= self._showed  # otherwise it was only small
         if slow or grown > float(self.grown):
             self.grown, self._showed = i64(int(grown)), ahead
-        largest = max(carried, float(size), _larger(size, each, left, 0.0))
+        largest = max(carried, float(size))
+        if largest < self._largest:
+            largest = max(largest, _larger(size, each, left, 0.0))
         if largest >= self._largest:
             self.most = NO_LIMIT
             self.slow = False
-            self._forget_late()
+            self._late = 0
+            self._late_size = NO_LIMIT
         else:
             self.most = max(self.most, i64(int(largest)))
         if self.most < NO_LIMIT:
             self.grown = max(self.grown, self._shared())
-
-    def _forget_late(self) -> None:
-        self._late = 0
-        self._late_size = NO_LIMIT
 
     def _shared(self) -> i64:
         """The size of which as many as may be under way make the largest request."""
