@@ -10,7 +10,7 @@ from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.batches.producer_batch import ProducerBatch
+from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.parking.parking_lot import ParkingLot
@@ -95,7 +95,7 @@ class Dispatcher:
                 timeout=self._timeout,
                 line=line.limit,
                 cut=self._cut,
-                largest=line.largest_batch(now),
+                largest=line.largest_batch(now) if line.limit.slow or line.frames.suspects else NO_LIMIT,
             )
             if not drained.taken:
                 if drained.stopped:

@@ -39,8 +39,8 @@ class NodeLine:
 
     def largest_batch(self, now: float) -> i64:
         """The most bytes of a batch of several records, which otherwise has to be split."""
-        largest = self.limit.most if self.limit.slow else NO_LIMIT
-        return min(largest, self.frames.largest_batch(now)) if self.frames.suspects else largest
+        by_line = self.limit.most if self.limit.slow else NO_LIMIT
+        return min(by_line, self.frames.largest_batch(now))
 
     def connection_lost(self) -> None:
         """The next one may take another way."""
