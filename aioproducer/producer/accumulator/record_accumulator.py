@@ -432,9 +432,9 @@ class RecordAccumulator:
             limit = min(limit, i64(int(own)))
         return limit
 
-    def least_whole(self, topic: str) -> i64:
-        """The bytes of records, uncompressed, of a batch that is seldom split for its line (LEAST_WHOLE)."""
-        return self.limit(topic, min(self.batch_size, LEAST_WHOLE))
+    def least_whole(self, topic: str, size: i64 = LEAST_WHOLE) -> i64:
+        """The bytes of records, uncompressed, of a batch of ``size`` bytes, or of batch.size if that is less."""
+        return self.limit(topic, min(self.batch_size, size))
 
     def _largest(self, queue: PartitionQueue) -> i64:
         """The most bytes of records, uncompressed, that a new batch of the queue may come to have."""

@@ -9,7 +9,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.producer_batch import LEAST_WHOLE, NO_LIMIT, ProducerBatch
 from aioproducer.producer.scheduling.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.scheduling.wait_history import READY, SLOW_LINE, note_wait
 from aioproducer.producer.windows.line_limit import LineLimit
@@ -67,6 +67,7 @@ def drain(
     line: LineLimit,
     cut: Callable[[PartitionQueue, ProducerBatch], object],
     largest: i64 = NO_LIMIT,
+    least_whole: i64 = LEAST_WHOLE,
 ) -> Drain:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
@@ -83,8 +84,8 @@ def drain(
 
     ``cut(queue, head)`` is called if the topic would refuse the closed head, and for one head of several records that
     is larger than ``largest``, which is what the node is sure to answer; others are for the next calls, as that may be
-    more by then. Smaller batches replace it, perhaps only after a thread has worked on it, or its leader was asked
-    about it.
+    more by then. One of ``least_whole`` bytes or less is cut only after several attempts. Smaller batches replace it,
+    perhaps only after a thread has worked on it, or its leader was asked about it.
     """
     drained: list[Drained] = []
     large: list[PartitionQueue] = []
@@ -127,7 +128,7 @@ def drain(
             queue.ready = False
             continue
         head_size = head.size_on_the_wire()
-        if head_size > largest and _may_be_cut(head, accumulator):
+        if head_size > largest and _may_be_cut(head, accumulator, least_whole):
             to_cut.append(queue)
             continue
         if head_size > most:
@@ -166,12 +167,12 @@ def _must_close(batch: ProducerBatch | None, accumulator: RecordAccumulator, thr
     return batch is not None and (batch.size() >= thread_bytes or accumulator.must_be_cut(batch))
 
 
-def _may_be_cut(batch: ProducerBatch, accumulator: RecordAccumulator) -> bool:
-    """Whether a batch can be split: it has not been sent, was not answered, or is a part of such a one. A small one
-    must have been sent several times."""
+def _may_be_cut(batch: ProducerBatch, accumulator: RecordAccumulator, least_whole: i64) -> bool:
+    """Whether a batch can be split: it has not been sent, was not answered, or is a part of such a one. One of
+    ``least_whole`` bytes or less must have been sent several times."""
     if batch.count == 1:
         return False
-    if batch.size() <= accumulator.least_whole(batch.result.topic):
+    if batch.size() <= accumulator.least_whole(batch.result.topic, least_whole):
         return batch.unanswered >= MOST_UNANSWERED
     return batch.attempts == 0 or batch.unanswered > 0 or batch.reshaped or not batch.has_sequence()
 

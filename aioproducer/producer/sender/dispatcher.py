@@ -10,7 +10,7 @@ from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
-from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.producer_batch import LEAST_WHOLE, NO_LIMIT, ProducerBatch
 from aioproducer.producer.diagnosis.reason import Reason
 from aioproducer.producer.exchange.produce_exchange import ProduceExchange
 from aioproducer.producer.parking.parking_lot import ParkingLot
@@ -85,6 +85,9 @@ class Dispatcher:
             most = min(self._max_request_size, line.frames.most(now))
             if line.has_room_for_two():
                 most = min(most, first_share(ready))
+            largest, least_whole = NO_LIMIT, LEAST_WHOLE
+            if line.limit.slow or line.frames.suspects:
+                largest, least_whole = line.largest_batch(now), line.least_whole(now)
             drained = drain(
                 ready,
                 self._accumulator,
@@ -95,7 +98,8 @@ class Dispatcher:
                 timeout=self._timeout,
                 line=line.limit,
                 cut=self._cut,
-                largest=line.largest_batch(now) if line.limit.slow or line.frames.suspects else NO_LIMIT,
+                largest=largest,
+                least_whole=least_whole,
             )
             if not drained.taken:
                 if drained.stopped:

@@ -7,7 +7,7 @@ from typing import final
 from mypy_extensions import i64
 
 from aioproducer.configs.producer_config import ProducerConfig
-from aioproducer.producer.batches.producer_batch import NO_LIMIT
+from aioproducer.producer.batches.producer_batch import LEAST_WHOLE, NO_LIMIT
 from aioproducer.producer.windows.frame_limit import FrameLimit
 from aioproducer.producer.windows.line_limit import LineLimit
 from aioproducer.producer.windows.line_window import LineWindow
@@ -41,6 +41,11 @@ class NodeLine:
         """The most bytes of a batch of several records, which otherwise has to be split."""
         by_line = self.limit.most if self.limit.slow else NO_LIMIT
         return min(by_line, self.frames.largest_batch(now))
+
+    def least_whole(self, now: float) -> i64:
+        """The bytes of a batch up to which it is split only after several attempts: a line has other reasons to be
+        slow, and a broker that has ended three connections has none."""
+        return LEAST_WHOLE if self.frames.largest_batch(now) == NO_LIMIT else 0
 
     def connection_lost(self) -> None:
         """The next one may take another way."""

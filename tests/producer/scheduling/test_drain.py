@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
-from aioproducer.producer.batches.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.batches.producer_batch import LEAST_WHOLE, NO_LIMIT, ProducerBatch
 from aioproducer.producer.idempotence.producer_ids import ProducerIdAndEpoch
 from aioproducer.producer.idempotence.sequences import PartitionSequences
 from aioproducer.producer.scheduling.drain import (
@@ -59,6 +59,7 @@ class Draining(Accumulation):
         timeout: float = math.inf,
         cut: Callable[[PartitionQueue, ProducerBatch], object] = lambda queue, batch: None,
         largest: int = NO_LIMIT,
+        least_whole: int = LEAST_WHOLE,
     ) -> list[Drained]:
         """What the call has taken; ``stopped`` is whether it has left partitions for the next one."""
         found = drain(
@@ -72,6 +73,7 @@ class Draining(Accumulation):
             line=self.line,
             cut=cut,
             largest=largest,
+            least_whole=least_whole,
         )
         self.stopped = found.stopped
         return found.taken
@@ -639,6 +641,18 @@ def test_a_small_batch_is_cut_if_it_was_not_answered_again_and_again(unanswered:
     cut: list[ProducerBatch] = []
     taken = here.drain(cut=lambda queue, batch: cut.append(batch), largest=100)
     assert (cut, [one.batch for one in taken]) == (([head], []) if is_cut else ([], [head]))
+
+
+def test_a_small_batch_that_would_end_its_connection_is_cut_at_once() -> None:
+    here = Draining(1)
+    for _ in range(2):
+        here.append(value=bytes(300))
+    here.accumulator.close_batch(here.queues[0])
+    here.make_ready(0)
+    (head,) = here.queues[0].batches
+    cut: list[ProducerBatch] = []
+    assert here.drain(cut=lambda queue, batch: cut.append(batch), largest=100, least_whole=0) == []
+    assert cut == [head]
 
 
 def test_a_single_record_is_not_cut() -> None:
