@@ -34,8 +34,8 @@ AHEAD: Final = 4
 """An open batch is charged at most one part in this many more than it takes, or ``batch.initial.size``."""
 
 LEAST_WHOLE: Final = 16_384
-"""Bytes of a batch, Kafka's batch.size, up to which it is split for its line only if it is not answered again and
-again: a request takes a fixed time whatever its size, so many small ones may take longer than one."""
+"""A batch of up to so many bytes, Kafka's batch.size, is split for a slow line only after several attempts without an
+answer. Any request takes a fixed time, so many small ones may take longer than one."""
 
 NO_LIMIT: Final = 2**63 - 1
 """More bytes than any batch or request can have."""

@@ -132,9 +132,6 @@ class LineLimit:
         """A request of ``size`` bytes was answered ``took`` seconds after it was sent. ``ahead`` is what :meth:`sent`
         returned, of ``requests`` requests with this one: in that time the line has carried as much."""
         self._unanswered -= size
-        if size >= self._late_size:
-            self._late = 0
-            self._late_size = NO_LIMIT
         self._served, self._moved_at = now - max(now - took, self._moved_at), now
         way = self.way = min(self.way, took)
         # The way does not always take the same time, so less than it says little.
@@ -157,19 +154,20 @@ class LineLimit:
         if largest >= self._largest:
             self.most = NO_LIMIT
             self.slow = False
-            self._late = 0
-            self._late_size = NO_LIMIT
         else:
             self.most = max(self.most, i64(int(largest)))
         if self.most < NO_LIMIT:
             self.grown = max(self.grown, self._shared())
+        if size >= self._late_size or largest >= self._largest:
+            self._late = 0
+            self._late_size = NO_LIMIT
 
     def _shared(self) -> i64:
         """The size of which as many as may be under way make the largest request."""
         return i64(int(float(self.most) / (self._beside + 1.0)))
 
     def _cost(self, ahead: i64, requests: i64, took: float) -> tuple[float, float]:
-        """The time that a request takes whatever its size, and that of each byte of its size, after an answer."""
+        """What an answer shows: the seconds that any request takes, and those for each byte."""
         fixed, more = self.way, float(ahead)
         if (took - fixed) * (1.0 + CHANCE) < self._least_took * more / self._least:  # less than in proportion
             fixed = min(fixed + float(requests) * self._least_took, took)

@@ -629,14 +629,20 @@ def test_what_was_sent_is_cut_if_it_was_not_answered(
     assert here.consistent()
 
 
-@pytest.mark.parametrize(("unanswered", "is_cut"), [(MOST_UNANSWERED - 1, False), (MOST_UNANSWERED, True)])
-def test_a_small_batch_is_cut_if_it_was_not_answered_again_and_again(unanswered: int, is_cut: bool) -> None:
+def with_a_small_batch() -> tuple[Draining, ProducerBatch]:
+    """A closed batch of two records, ready to leave."""
     here = Draining(1)
     for _ in range(2):
         here.append(value=bytes(300))
     here.accumulator.close_batch(here.queues[0])
     here.make_ready(0)
     (head,) = here.queues[0].batches
+    return here, head
+
+
+@pytest.mark.parametrize(("unanswered", "is_cut"), [(MOST_UNANSWERED - 1, False), (MOST_UNANSWERED, True)])
+def test_a_small_batch_is_cut_if_it_was_not_answered_again_and_again(unanswered: int, is_cut: bool) -> None:
+    here, head = with_a_small_batch()
     head.attempts = head.unanswered = unanswered
     cut: list[ProducerBatch] = []
     taken = here.drain(cut=lambda queue, batch: cut.append(batch), largest=100)
@@ -644,12 +650,7 @@ def test_a_small_batch_is_cut_if_it_was_not_answered_again_and_again(unanswered:
 
 
 def test_a_small_batch_that_would_end_its_connection_is_cut_at_once() -> None:
-    here = Draining(1)
-    for _ in range(2):
-        here.append(value=bytes(300))
-    here.accumulator.close_batch(here.queues[0])
-    here.make_ready(0)
-    (head,) = here.queues[0].batches
+    here, head = with_a_small_batch()
     cut: list[ProducerBatch] = []
     assert here.drain(cut=lambda queue, batch: cut.append(batch), largest=100, least_whole=0) == []
     assert cut == [head]
